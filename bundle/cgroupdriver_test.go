@@ -3,7 +3,6 @@ package bundle
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -42,9 +41,8 @@ func TestDriverOfRoot(t *testing.T) {
 				test.before(t, r.paths)
 			}
 			got, err := r.driverOf(test.wanted)
-			if err != nil || got != test.want || r.paths.usesSystemd() != (test.want == Systemd) {
-				t.Errorf("%s, %v; by systemd: %v", got, err, r.paths.usesSystemd())
-			}
+			assert.True(t, err == nil && got == test.want && r.paths.usesSystemd() == (test.want == Systemd),
+				"%s, %v; by systemd: %v", got, err, r.paths.usesSystemd())
 		})
 	}
 }
@@ -53,12 +51,9 @@ func TestDriverOfRoot(t *testing.T) {
 func TestDriverInUse(t *testing.T) {
 	r := openRoot(t)
 	has(Cgroupfs)(t, r.paths)
-	other, err := tryLock(r.paths.usersLock(), unix.LOCK_SH)
-	assert.Must(t, err)
+	other := assert.Get(tryLock(r.paths.usersLock(), unix.LOCK_SH)).Must(t)
 	defer other.Close()
-	if _, err := r.driverOf(Systemd); err == nil || !strings.Contains(err.Error(), "have cgroupfs: `lifepod --root "+r.paths.Root+" down` ends them") {
-		t.Errorf("%v", err)
-	}
+	assert.ErrorContains(t, "have cgroupfs: `lifepod --root "+r.paths.Root+" down` ends them", assert.ErrorOf(r.driverOf(Systemd)))
 	assert.True(t, !r.paths.usesSystemd(), "the driver has changed under the pods")
 }
 

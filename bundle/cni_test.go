@@ -42,16 +42,14 @@ func TestOtherNetwork(t *testing.T) {
 		assert.True(t, p.OtherNetwork(), "it is not said to be another network")
 	}
 	back := configured(t, p, &CNI{})
-	if back.CNI != nil || back.Subnet != bundled.Subnet || p.OtherNetwork() {
-		t.Errorf("the bundled network again: got %+v, want the subnet %s", back, bundled.Subnet)
-	}
+	assert.True(t, back.CNI == nil && back.Subnet == bundled.Subnet && !p.OtherNetwork(),
+		"the bundled network again: got %+v, want the subnet %s", back, bundled.Subnet)
 }
 
 func TestOtherNetworkInContainerd(t *testing.T) {
 	p := locate(t, "/srv/lifepod")
 	p.Bundle = "/srv/bundle"
-	text, err := containerdConfig(p, host{snapshotter: native, cni: &CNI{ConfDir: "/etc/cni/net.d", BinDir: "/opt/cni/bin"}})
-	assert.Must(t, err)
+	text := assert.Get(containerdConfig(p, host{snapshotter: native, cni: &CNI{ConfDir: "/etc/cni/net.d", BinDir: "/opt/cni/bin"}})).Must(t)
 	var got map[string]any
 	assert.Must(t, toml.Unmarshal(text, &got))
 	want := map[string]any{"conf_dir": "/etc/cni/net.d", "bin_dirs": []any{"/opt/cni/bin", "/srv/bundle/cni"}, "use_internal_loopback": true}

@@ -14,8 +14,7 @@ import (
 
 func locate(t *testing.T, root string) Paths {
 	t.Helper()
-	p, err := Locate(root, "")
-	assert.Must(t, err)
+	p := assert.Get(Locate(root, "")).Must(t)
 	return p
 }
 
@@ -34,8 +33,7 @@ func TestContainerdConfig(t *testing.T) {
 	p := locate(t, `/srv/life "pod`)
 	p.Bundle = "/srv/life/bundle/0123"
 	for _, snapshotter := range []string{overlayfs, native} {
-		text, err := containerdConfig(p, host{snapshotter: snapshotter, restrictOOMScore: true})
-		assert.Must(t, err)
+		text := assert.Get(containerdConfig(p, host{snapshotter: snapshotter, restrictOOMScore: true})).Must(t)
 		var got map[string]any
 		assert.Must(t, toml.Unmarshal(text, &got))
 		runtime := at(t, got, "plugins", "io.containerd.cri.v1.runtime")
@@ -67,8 +65,7 @@ func TestContainerdConfig(t *testing.T) {
 func TestCNIConfig(t *testing.T) {
 	p := locate(t, "/srv/lifepod")
 	n := network{Subnet: prefix("10.5.0.0/16"), Filter: iptables}
-	text, err := cniConfig(p, n)
-	assert.Must(t, err)
+	text := assert.Get(cniConfig(p, n)).Must(t)
 	var got struct {
 		Name    string
 		Plugins []map[string]any
@@ -98,9 +95,7 @@ func TestLocate(t *testing.T) {
 	} {
 		assert.Deep(t, what, pair[0], pair[1])
 	}
-	if len(other.Bridge()) > 15 {
-		t.Errorf("bridge %q is longer than the kernel takes", other.Bridge())
-	}
+	assert.True(t, len(other.Bridge()) <= 15, "bridge %q is longer than the kernel takes", other.Bridge())
 }
 
 // Nothing is run from a folder that others can change, whatever the command.
@@ -114,9 +109,8 @@ func TestLocateRefusesFoldersOfOthers(t *testing.T) {
 	for what, err := range map[string]error{"Locate": locate, "Unpack": unpack, "Open": open, "ClusterProgram": program} {
 		assert.True(t, err != nil && strings.Contains(err.Error(), "state folder "+root+": others can write to "+root), "%s: %v", what, err)
 	}
-	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
-		t.Errorf("left in the folder: %v, %v", left, err)
-	}
+	left, err := os.ReadDir(root)
+	assert.True(t, err == nil && len(left) == 0, "left in the folder: %v, %v", left, err)
 }
 
 // A unix socket's address has 108 bytes, and containerd appends to it.

@@ -66,9 +66,8 @@ func TestTry(t *testing.T) {
 		_, err := UsableCrun(t.Context(), dir, true)
 		got := text(err)
 		assert.True(t, strings.HasSuffix(got, want) && (want == "") == (err == nil), "%s: error %q, want %q", answer, got, want)
-		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("%s: %v are left, %v", answer, left, err)
-		}
+		left, err := os.ReadDir(dir)
+		assert.True(t, err == nil && len(left) == 0, "%s: %v are left, %v", answer, left, err)
 		called, err := os.ReadFile(calls)
 		assert.True(t, err == nil && string(called) == "create\ndelete\n", "%s: called %q, %v", answer, called, err)
 		assert.Must(t, os.Remove(calls))

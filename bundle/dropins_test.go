@@ -66,8 +66,7 @@ func TestDropInsRefused(t *testing.T) {
 		"plugins = 3\n": "plugins: lifepod says that itself",
 	} {
 		p, _, err := withDropIns(t, map[string]string{"a.toml": text})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), filepath.Join(p.DropIns(), "a.toml")) {
-			t.Errorf("%q: error %v, want %q", text, err, want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), want) && strings.Contains(err.Error(), filepath.Join(p.DropIns(), "a.toml")),
+			"%q: error %v, want %q", text, err, want)
 	}
 }

@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,50 +18,33 @@ import (
 
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	first, err := tryLock(path, unix.LOCK_SH)
-	assert.Must(t, err)
+	first := assert.Get(tryLock(path, unix.LOCK_SH)).Must(t)
 	second, err := tryLock(path, unix.LOCK_SH)
 	assert.Require(t, err == nil, "a second shared lock: %v", err)
-	if _, err := tryLock(path, unix.LOCK_EX); !errors.Is(err, errLocked) {
-		t.Errorf("exclusive beside shared: error %v, want %v", err, errLocked)
-	}
+	assert.ErrorIs(t, errLocked, assert.ErrorOf(tryLock(path, unix.LOCK_EX)), "exclusive beside shared")
 	// Both leave at once: the one that fails has given its own lock up, so
 	// that the other one knows that it is the last.
-	if err := relock(first, unix.LOCK_EX); !errors.Is(err, errLocked) {
-		t.Errorf("the first one leaves: error %v, want %v", err, errLocked)
-	}
-	if err := relock(second, unix.LOCK_EX); err != nil {
-		t.Errorf("the last one leaves: %v", err)
-	}
+	assert.ErrorIs(t, errLocked, relock(first, unix.LOCK_EX), "the first one leaves")
+	assert.NoError(t, relock(second, unix.LOCK_EX), "the last one leaves")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := lock(ctx, path, unix.LOCK_SH); !errors.Is(err, context.Canceled) {
-		t.Errorf("waiting with a cancelled context: error %v", err)
-	}
+	assert.ErrorIs(t, context.Canceled, assert.ErrorOf(lock(ctx, path, unix.LOCK_SH)), "waiting with a cancelled context")
 	second.Close()
-	if _, err := lock(ctx, path, unix.LOCK_EX); err != nil {
-		t.Errorf("the lock is free: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(lock(ctx, path, unix.LOCK_EX)), "the lock is free")
 }
 
 func TestExclude(t *testing.T) {
 	p := Paths{Root: t.TempDir()}
-	release, err := p.Exclude()
-	assert.Must(t, err)
-	if _, err := p.Exclude(); !errors.Is(err, ErrInUse) {
-		t.Errorf("twice: error %v, want %v", err, ErrInUse)
-	}
+	release := assert.Get(p.Exclude()).Must(t)
+	assert.ErrorIs(t, ErrInUse, assert.ErrorOf(p.Exclude()), "twice")
 	assert.Must(t, release())
-	if _, err := p.Exclude(); err != nil {
-		t.Errorf("after the release: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(p.Exclude()), "after the release")
 }
 
 // A stopped process that has a lock is named, not waited for.
 func TestLockOfStoppedProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	held, err := tryLock(path, unix.LOCK_EX)
-	assert.Must(t, err)
+	held := assert.Get(tryLock(path, unix.LOCK_EX)).Must(t)
 	defer held.Close()
 	assert.Deep(t, "holder", os.Getpid(), holder(path))
 	stopped := exec.Command("sleep", "600")
@@ -71,9 +53,8 @@ func TestLockOfStoppedProcess(t *testing.T) {
 	pid := stopped.Process.Pid
 	assert.Must(t, unix.Kill(pid, unix.SIGSTOP))
 	var status unix.WaitStatus
-	if _, err := unix.Wait4(pid, &status, unix.WUNTRACED, nil); err != nil || !status.Stopped() {
-		t.Fatalf("wait for the stop: %v, status %v", err, status)
-	}
+	_, err := unix.Wait4(pid, &status, unix.WUNTRACED, nil)
+	assert.Require(t, err == nil && status.Stopped(), "wait for the stop: %v, status %v", err, status)
 	assert.Must(t, os.WriteFile(path, []byte(strconv.Itoa(pid)), 0o600))
 	synctest.Test(t, func(t *testing.T) {
 		_, err := lock(t.Context(), path, unix.LOCK_SH)

@@ -61,8 +61,7 @@ func (r recordedContainers) Get(ctx context.Context, in *containersapi.GetContai
 // serveContainerd answers on the root's socket.
 func serveContainerd(t *testing.T, p Paths, sandboxes, containers []string, more ...func(*grpc.Server)) {
 	t.Helper()
-	listener, err := net.Listen("unix", p.Socket())
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", p.Socket())).Must(t)
 	server := grpc.NewServer()
 	cri.RegisterRuntimeServiceServer(server, listedSandboxes{ids: sandboxes})
 	containersapi.RegisterContainersServer(server, recordedContainers{ids: containers})
@@ -146,12 +145,10 @@ func TestSavedExit(t *testing.T) {
 			if !running {
 				return
 			}
-			if err := exit.save(88, time.Unix(3, 4)); err != nil || exit.id != "id" {
-				t.Fatalf("save the exit of %q: %v", exit.id, err)
-			}
-			if got, err := os.ReadFile(path); string(got) != test.want || err != nil {
-				t.Errorf("record\n%s, %v; want\n%s", got, err, test.want)
-			}
+			err := exit.save(88, time.Unix(3, 4))
+			assert.Require(t, err == nil && exit.id == "id", "save the exit of %q: %v", exit.id, err)
+			got, err := os.ReadFile(path)
+			assert.True(t, string(got) == test.want && err == nil, "record\n%s, %v; want\n%s", got, err, test.want)
 		})
 	}
 }

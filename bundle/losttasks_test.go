@@ -74,8 +74,7 @@ func TestLostTaskIsEnded(t *testing.T) {
 		"starting": cri.ContainerState_CONTAINER_CREATED, "running": cri.ContainerState_CONTAINER_RUNNING,
 	}}
 	tasks := &recordedTasks{tasks: map[string]bool{"lost": true, "starting": true, "running": true}}
-	listener, err := net.Listen("unix", p.Socket())
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", p.Socket())).Must(t)
 	server := grpc.NewServer()
 	cri.RegisterRuntimeServiceServer(server, containers)
 	tasksapi.RegisterTasksServer(server, tasks)

@@ -17,8 +17,7 @@ func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
 
 func TestFreeSubnet(t *testing.T) {
 	standard, other := locate(t, ""), locate(t, "/srv/lifepod")
-	derived, err := freeSubnet(other, netip.Prefix{}, nil)
-	assert.Must(t, err)
+	derived := assert.Get(freeSubnet(other, netip.Prefix{}, nil)).Must(t)
 	assert.Require(t, prefix("10.128.0.0/9").Overlaps(derived) && derived.Bits() == 22, "derived subnet %v: want a /22 of 10.128.0.0/9", derived)
 	tests := map[string]struct {
 		paths  Paths
@@ -33,8 +32,7 @@ func TestFreeSubnet(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := freeSubnet(test.paths, test.before, test.taken)
-			assert.Must(t, err)
+			got := assert.Get(freeSubnet(test.paths, test.before, test.taken)).Must(t)
 			assert.Deep(t, "subnet", test.want.String(), got.String())
 		})
 	}
@@ -64,19 +62,16 @@ func TestConfiguredSubnet(t *testing.T) {
 			t.Errorf("subnet %q: error %v, want it refused", bad, err)
 		}
 	}
-	got, err := chooseNetwork(p, "10.77.3.9/24")
-	assert.Must(t, err)
+	got := assert.Get(chooseNetwork(p, "10.77.3.9/24")).Must(t)
 	assert.Deep(t, "subnet", "10.77.3.0/24", got.Subnet.String())
 }
 
 // The choice is kept.
 func TestSubnetIsRemembered(t *testing.T) {
 	p := Paths{Root: t.TempDir()}
-	first, err := chooseNetwork(p, "10.77.3.0/24")
-	assert.Must(t, err)
+	first := assert.Get(chooseNetwork(p, "10.77.3.0/24")).Must(t)
 	assert.Must(t, first.settle(p))
-	again, err := chooseNetwork(p, "")
-	assert.Must(t, err)
+	again := assert.Get(chooseNetwork(p, "")).Must(t)
 	assert.Deep(t, "subnet", first.Subnet.String(), again.Subnet.String())
 }
 
@@ -85,8 +80,7 @@ func TestSubnetIsRemembered(t *testing.T) {
 func TestHostPortTableOfMany(t *testing.T) {
 	runtime.LockOSThread() // for good: the thread, and its network, end with the test
 	assert.Must(t, unix.Unshare(unix.CLONE_NEWNET))
-	here, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	assert.Must(t, err)
+	here := assert.Get(unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)).Must(t)
 	defer func() { _ = unix.Close(here) }() // only used
 	ctx := context.Background()
 	for range 20 {
@@ -99,9 +93,7 @@ func TestHostPortTableOfMany(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if err := removeHostPortTable(ctx); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, removeHostPortTable(ctx))
 			})
 		}
 		all.Wait()

@@ -15,8 +15,7 @@ import (
 func TestCrunHandler(t *testing.T) {
 	p := locate(t, t.TempDir())
 	p.Bundle = "/b"
-	text, err := containerdConfig(p, host{snapshotter: overlayfs, systemd: true, crun: "/usr/bin/crun"})
-	assert.Must(t, err)
+	text := assert.Get(containerdConfig(p, host{snapshotter: overlayfs, systemd: true, crun: "/usr/bin/crun"})).Must(t)
 	var got map[string]any
 	assert.Must(t, toml.Unmarshal(text, &got))
 	handlers := at(t, got, "plugins", runtimePlugin, "containerd")
@@ -66,9 +65,8 @@ func TestOCIRuntimeFlag(t *testing.T) {
 func TestCrunIsNotThere(t *testing.T) {
 	p := locate(t, t.TempDir())
 	t.Setenv("PATH", t.TempDir())
-	if program, err := p.settleCrun(t.Context(), Runc); err != nil || program != "" {
-		t.Errorf("runc: %q, %v", program, err)
-	}
-	_, err := p.settleCrun(t.Context(), Crun)
+	program, err := p.settleCrun(t.Context(), Runc)
+	assert.True(t, err == nil && program == "", "runc: %q, %v", program, err)
+	_, err = p.settleCrun(t.Context(), Crun)
 	assert.True(t, err != nil && strings.HasPrefix(err.Error(), "--runtime crun: crun is not installed; without that flag"), "error %v", err)
 }

@@ -73,22 +73,17 @@ func TestStartAgain(t *testing.T) {
 			t.Parallel()
 			d := &daemon{paths: shortPaths(t), log: slog.New(slog.DiscardHandler)}
 			d.paths.Bundle = t.TempDir()
-			self, err := os.Executable()
-			assert.Must(t, err)
+			self := assert.Get(os.Executable()).Must(t)
 			assert.Must(t, os.Mkdir(filepath.Dir(d.paths.Containerd()), 0o700))
 			assert.Must(t, os.Symlink(self, d.paths.Containerd()))
 			assert.Must(t, os.WriteFile(d.paths.config(), []byte(strconv.Itoa(test.ends)), 0o600))
 			started, err := d.start(t.Context())
 			if err == nil {
 				defer started.Close()
-				if err := started.Stop(t.Context(), stopPatience); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, started.Stop(t.Context(), stopPatience))
 			}
 			got := fmt.Sprint(err)
-			if (test.wantErr == "") != (err == nil) || !strings.Contains(got, test.wantErr) && err != nil {
-				t.Errorf("error %q, want %q", got, test.wantErr)
-			}
+			assert.True(t, (test.wantErr == "") == (err == nil) && (strings.Contains(got, test.wantErr) || err == nil), "error %q, want %q", got, test.wantErr)
 			assert.True(t, err == nil || strings.Contains(got, "too many open files, 0 more times"), "error %q: want the end of the log", got)
 		})
 	}

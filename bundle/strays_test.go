@@ -30,13 +30,10 @@ func TestKillStrayShims(t *testing.T) {
 		}
 	})
 	assert.Must(t, r.KillStrayShims(t.Context()))
-	if err := stray.Wait(); err == nil {
-		t.Error("the stray shim ended by itself")
-	}
+	assert.Fails(t, stray.Wait(), "the stray shim ended by itself")
 	for name, c := range map[string]*exec.Cmd{"of a sandbox": known, "of another root": foreign} {
-		if _, err := pidfd.Find(c.Process.Pid); err != nil {
-			t.Errorf("the shim %s: %v", name, err)
-		}
+		_, err := pidfd.Find(c.Process.Pid)
+		assert.True(t, err == nil, "the shim %s: %v", name, err)
 	}
 }
 
@@ -58,13 +55,10 @@ func TestAwaitCleanups(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	assert.Must(t, p.awaitCleanups(ctx))
-	if err := cleanup.Wait(); err == nil {
-		t.Error("the cleanup that never ends was not ended")
-	}
+	assert.Fails(t, cleanup.Wait(), "the cleanup that never ends was not ended")
 	for name, c := range map[string]*exec.Cmd{"a shim": shim, "a cleanup of another root": foreign} {
-		if _, err := pidfd.Find(c.Process.Pid); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := pidfd.Find(c.Process.Pid)
+		assert.True(t, err == nil, "%s: %v", name, err)
 	}
 }
 
@@ -72,8 +66,7 @@ func TestAwaitCleanups(t *testing.T) {
 func startShim(t *testing.T, program string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	c := &exec.Cmd{Path: "/bin/sh", Args: append([]string{program, "-c", "read line", "x"}, arguments...)}
-	input, err := c.StdinPipe()
-	assert.Must(t, err)
+	input := assert.Get(c.StdinPipe()).Must(t)
 	t.Cleanup(func() { _ = input.Close() })
 	assert.Must(t, c.Start())
 	return c

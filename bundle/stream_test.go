@@ -25,11 +25,9 @@ import (
 // shortPaths are those of a root whose run folder can hold sockets.
 func shortPaths(t *testing.T) Paths {
 	t.Helper()
-	runDir, err := os.MkdirTemp("", "lp")
-	assert.Must(t, err)
+	runDir := assert.Get(os.MkdirTemp("", "lp")).Must(t)
 	t.Cleanup(func() { _ = os.RemoveAll(runDir) })
-	p, err := Locate(t.TempDir(), runDir)
-	assert.Must(t, err)
+	p := assert.Get(Locate(t.TempDir(), runDir)).Must(t)
 	return p
 }
 
@@ -37,10 +35,8 @@ func shortPaths(t *testing.T) Paths {
 // kernel accept connections.
 func suspendedSupervisor(t *testing.T, p Paths) net.Listener {
 	t.Helper()
-	held, err := tryLock(p.supervisorLock(), unix.LOCK_EX)
-	assert.Must(t, err)
-	listener, err := net.Listen("unix", p.supervision())
-	assert.Must(t, err)
+	held := assert.Get(tryLock(p.supervisorLock(), unix.LOCK_EX)).Must(t)
+	listener := assert.Get(net.Listen("unix", p.supervision())).Must(t)
 	t.Cleanup(func() { _, _ = listener.Close(), held.Close() })
 	return listener
 }
@@ -72,16 +68,13 @@ func (answeringRuntime) Version(context.Context, *cri.VersionRequest) (*cri.Vers
 // serveRuntime lets this process pass for the root's containerd.
 func serveRuntime(t *testing.T, p Paths) pidfd.ID {
 	t.Helper()
-	listener, err := net.Listen("unix", p.Socket())
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", p.Socket())).Must(t)
 	server := grpc.NewServer()
 	cri.RegisterRuntimeServiceServer(server, answeringRuntime{})
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	id, err := pidfd.Find(os.Getpid())
-	assert.Must(t, err)
-	text, err := json.Marshal(id)
-	assert.Must(t, err)
+	id := assert.Get(pidfd.Find(os.Getpid())).Must(t)
+	text := assert.Get(json.Marshal(id)).Must(t)
 	assert.Must(t, os.WriteFile(p.record(), text, 0o600))
 	return id
 }
@@ -98,12 +91,9 @@ func TestSuspendedSupervisorIsNamed(t *testing.T) {
 // The same where it was suspended before it listened.
 func TestSupervisorSuspendedEarlyIsNamed(t *testing.T) {
 	p := shortPaths(t)
-	held, err := tryLock(p.supervisorLock(), unix.LOCK_EX)
-	assert.Must(t, err)
+	held := assert.Get(tryLock(p.supervisorLock(), unix.LOCK_EX)).Must(t)
 	defer held.Close()
-	if err := <-startFollower(t, p).up; err == nil || !strings.Contains(err.Error(), "does not answer: if it is suspended") {
-		t.Errorf("error %v, want the holder named", err)
-	}
+	assert.ErrorContains(t, "does not answer: if it is suspended", <-startFollower(t, p).up)
 }
 
 // A containerd that answers is enough; the supervisor's news count once it
@@ -113,11 +103,9 @@ func TestSuspendedSupervisorOfRunningContainerd(t *testing.T) {
 	listener := suspendedSupervisor(t, p)
 	id := serveRuntime(t, p)
 	s := startFollower(t, p)
-	if err := <-s.up; err != nil {
-		t.Fatalf("containerd answers, but: %v", err)
-	}
-	conn, err := listener.Accept()
-	assert.Must(t, err)
+	err := <-s.up
+	assert.Require(t, err == nil, "containerd answers, but: %v", err)
+	conn := assert.Get(listener.Accept()).Must(t)
 	defer func() { _ = conn.Close() }()
 	send(conn, news{ID: id})
 	restarted := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -129,19 +117,16 @@ func TestSuspendedSupervisorOfRunningContainerd(t *testing.T) {
 // A supervisor that starts containerd, however long, is waited for.
 func TestStartingSupervisorIsWaitedFor(t *testing.T) {
 	p := shortPaths(t)
-	held, err := tryLock(p.supervisorLock(), unix.LOCK_EX)
-	assert.Must(t, err)
+	held := assert.Get(tryLock(p.supervisorLock(), unix.LOCK_EX)).Must(t)
 	defer held.Close()
-	st, err := openNewsServer(p.supervision())
-	assert.Must(t, err)
+	st := assert.Get(openNewsServer(p.supervision())).Must(t)
 	defer st.close()
 	conn := listenTo(t, p.supervision())
 	for range 3 {
 		assert.Require(t, conn.Scan(), "a supervisor that starts containerd says nothing")
 		var n news
-		if err := json.Unmarshal(conn.Bytes(), &n); err != nil || n.PID != 0 {
-			t.Errorf("before there is news: %+v, %v, want an empty one", n, err)
-		}
+		err := json.Unmarshal(conn.Bytes(), &n)
+		assert.True(t, err == nil && n.PID == 0, "before there is news: %+v, %v, want an empty one", n, err)
 	}
 	s := &supervisor{daemon: &daemon{paths: p}, log: slog.New(slog.DiscardHandler), up: make(chan error, 1),
 		patience: patience{quiet: time.Minute, silence: time.Minute}}
@@ -154,13 +139,9 @@ func TestStartingSupervisorIsWaitedFor(t *testing.T) {
 		t.Errorf("an empty news is taken for containerd's answer: %v", <-s.up)
 	}
 	heard <- news{ID: pidfd.ID{PID: 7}}
-	if err := <-s.up; err != nil {
-		t.Errorf("after the news: %v", err)
-	}
+	assert.NoError(t, <-s.up, "after the news")
 	ended <- pidfd.ErrEnded
-	if err := <-attended; !errors.Is(err, pidfd.ErrEnded) {
-		t.Errorf("after the end: %v, want %v", err, pidfd.ErrEnded)
-	}
+	assert.ErrorIs(t, pidfd.ErrEnded, <-attended, "after the end")
 }
 
 // What goes wrong after Open has returned is logged, the first time too.
@@ -186,8 +167,7 @@ func TestImportImagesFromHungContainerd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := shortPaths(t)
-			listener, err := net.Listen("unix", p.Socket())
-			assert.Must(t, err)
+			listener := assert.Get(net.Listen("unix", p.Socket())).Must(t)
 			defer func() { _ = listener.Close() }()
 			go func() {
 				for {
@@ -201,7 +181,7 @@ func TestImportImagesFromHungContainerd(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			r := &Runtime{paths: p}
-			_, err = r.ImportImages(ctx)
+			_, err := r.ImportImages(ctx)
 			want := "containerd at unix://" + p.Socket() + " does not answer; its log is " + p.Log()
 			assert.True(t, err != nil && err.Error() == want, "error %v, want %q", err, want)
 		})

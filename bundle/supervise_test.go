@@ -21,8 +21,7 @@ import (
 func TestStation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "news.sock")
 	assert.Must(t, os.WriteFile(path, []byte("stale"), 0o600))
-	st, err := openNewsServer(path)
-	assert.Must(t, err)
+	st := assert.Get(openNewsServer(path)).Must(t)
 	early := listenTo(t, path)
 	st.waitConns(1)
 	first, second := news{ID: pidfd.ID{PID: 1, StartTicks: 7}}, news{ID: pidfd.ID{PID: 2, StartTicks: 8}}
@@ -46,8 +45,7 @@ func TestStation(t *testing.T) {
 
 func listenTo(t *testing.T, path string) *bufio.Scanner {
 	t.Helper()
-	conn, err := net.Dial("unix", path)
-	assert.Must(t, err)
+	conn := assert.Get(net.Dial("unix", path)).Must(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return bufio.NewScanner(conn)
 }
@@ -74,9 +72,8 @@ func TestRestarts(t *testing.T) {
 	}
 	s.answers(at(10, 1))
 	s.answers(at(10, 2))
-	if len(s.up) != 1 || len(s.restarts) != 0 {
-		t.Errorf("the same containerd twice: %d first answers and %d restarts, want 1 and 0", len(s.up), len(s.restarts))
-	}
+	assert.True(t, len(s.up) == 1 && len(s.restarts) == 0,
+		"the same containerd twice: %d first answers and %d restarts, want 1 and 0", len(s.up), len(s.restarts))
 	s.answers(at(11, 3))
 	s.answers(at(12, 4))
 	assert.Deep(t, "restart", at(12, 4).Since, <-s.restarts)
@@ -84,16 +81,12 @@ func TestRestarts(t *testing.T) {
 
 func TestReadiness(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify.sock")
-	ready, err := listenReady(path)
-	assert.Must(t, err)
+	ready := assert.Get(listenReady(path)).Must(t)
 	defer ready.close()
-	conn, err := net.Dial("unixgram", path)
-	assert.Must(t, err)
+	conn := assert.Get(net.Dial("unixgram", path)).Must(t)
 	defer func() { _ = conn.Close() }()
 	for _, message := range []string{"STATUS=almost", "STATUS=done\nREADY=1\n"} {
-		if _, err := conn.Write([]byte(message)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(conn.Write([]byte(message))))
 	}
 	<-ready.heard
 }

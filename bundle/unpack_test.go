@@ -29,8 +29,7 @@ func pack(t *testing.T, files map[string]string) archive {
 	t.Helper()
 	var m manifest.Manifest
 	var buffer bytes.Buffer
-	z, err := zstd.NewWriter(&buffer)
-	assert.Must(t, err)
+	z := assert.Get(zstd.NewWriter(&buffer)).Must(t)
 	w := tar.NewWriter(z)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		content := files[name]
@@ -38,9 +37,7 @@ func pack(t *testing.T, files map[string]string) archive {
 			Path: name, Mode: 0o755, Size: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(content))),
 		})
 		assert.Must(t, w.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o755}))
-		if _, err := w.Write([]byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(w.Write([]byte(content))))
 	}
 	assert.Must(t, w.Close(), z.Close())
 	return archive{manifest: m, compressed: served(buffer.Bytes())}
@@ -55,10 +52,8 @@ func served(content []byte) func() (fs.File, error) {
 
 func contentOf(t *testing.T, a archive) []byte {
 	t.Helper()
-	f, err := a.compressed()
-	assert.Must(t, err)
-	content, err := io.ReadAll(f)
-	assert.Must(t, err)
+	f := assert.Get(a.compressed()).Must(t)
+	content := assert.Get(io.ReadAll(f)).Must(t)
 	return content
 }
 
@@ -70,24 +65,21 @@ func someFiles(t *testing.T, version string) archive {
 func unpackTo(t *testing.T, root string, a archive) Paths {
 	t.Helper()
 	p := Paths{Root: root}
-	held, err := p.unpack(t.Context(), a)
-	assert.Must(t, err)
+	held := assert.Get(p.unpack(t.Context(), a)).Must(t)
 	t.Cleanup(func() { held.Close() })
 	return p
 }
 
 func wantProgram(t *testing.T, p Paths, want string) {
 	t.Helper()
-	got, err := os.ReadFile(p.Containerd())
-	assert.Must(t, err)
+	got := assert.Get(os.ReadFile(p.Containerd())).Must(t)
 	assert.Deep(t, "unpacked program", want, string(got))
 }
 
 // folders lists what lies beside each other below bundle/.
 func folders(t *testing.T, p Paths) []string {
 	t.Helper()
-	entries, err := os.ReadDir(p.bundles())
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(p.bundles())).Must(t)
 	var names []string
 	for _, e := range entries {
 		if e.IsDir() {
@@ -101,11 +93,9 @@ func TestUnpackOnceAndKeep(t *testing.T) {
 	root := t.TempDir()
 	p := unpackTo(t, root, someFiles(t, "1"))
 	wantProgram(t, p, "program 1")
-	before, err := os.Stat(p.Containerd())
-	assert.Must(t, err)
+	before := assert.Get(os.Stat(p.Containerd())).Must(t)
 	unpackTo(t, root, someFiles(t, "1"))
-	after, err := os.Stat(p.Containerd())
-	assert.Must(t, err)
+	after := assert.Get(os.Stat(p.Containerd())).Must(t)
 	assert.True(t, os.SameFile(before, after), "the program was unpacked a second time")
 }
 
@@ -121,9 +111,7 @@ func TestUnpackAtOnce(t *testing.T) {
 				return
 			}
 			defer held.Close()
-			if _, err := os.Stat(p.Containerd()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, assert.ErrorOf(os.Stat(p.Containerd())))
 		})
 	}
 	group.Wait()
@@ -183,8 +171,7 @@ func TestUnpackRefusesDamagedArchive(t *testing.T) {
 func TestUnpackRemovesUnusedVersions(t *testing.T) {
 	root := t.TempDir()
 	old := Paths{Root: root}
-	held, err := old.unpack(t.Context(), someFiles(t, "1"))
-	assert.Must(t, err)
+	held := assert.Get(old.unpack(t.Context(), someFiles(t, "1"))).Must(t)
 	current := unpackTo(t, root, someFiles(t, "2"))
 	got := folders(t, current)
 	assert.Require(t, len(got) == 2, "folders %q: want both, because the old one is in use", got)

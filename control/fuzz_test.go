@@ -58,9 +58,8 @@ func FuzzRequest(f *testing.F) {
 				t.Fatalf("grace %d", *stop.GraceSeconds)
 			}
 		}
-		if _, err := json.Marshal(s.Object.Pod()); err != nil {
-			t.Fatalf("the pod can't be written any more: %v", err)
-		}
+		_, err = json.Marshal(s.Object.Pod())
+		assert.Require(t, err == nil, "the pod can't be written any more: %v", err)
 	})
 }
 
@@ -73,12 +72,9 @@ func judge(t *testing.T, got *httptest.ResponseRecorder, facts []lifecycle.Fact)
 		t.Fatalf("refused with %d, and yet posted %T", got.Code, facts[0])
 	}
 	var status metav1.Status
-	if err := json.Unmarshal(got.Body.Bytes(), &status); err != nil || int(status.Code) != got.Code || status.Message == "" {
-		t.Fatalf("%d: the error is no metav1.Status: %q", got.Code, got.Body)
-	}
-	if got.Code == http.StatusInternalServerError {
-		t.Fatalf("internal error: %s", status.Message)
-	}
+	assert.Require(t, json.Unmarshal(got.Body.Bytes(), &status) == nil && int(status.Code) == got.Code && status.Message != "",
+		"%d: the error is no metav1.Status: %q", got.Code, got.Body)
+	assert.Require(t, got.Code != http.StatusInternalServerError, "internal error: %s", status.Message)
 }
 
 // realAdmission is the one that lifepod run has.
@@ -97,8 +93,7 @@ func admittingServer(t *testing.T) (*Server, *[]lifecycle.Fact) {
 	const text = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"default"},"spec":{
 		"initContainers":[{"name":"prep","image":"i"},{"name":"side","image":"i","restartPolicy":"Always"}],
 		"containers":[{"name":"main","image":"i","resources":{"limits":{"cpu":"100m","memory":"64Mi"}}},{"name":"other","image":"i"}]}}`
-	set, err := manifest.Read([]manifest.Source{{Name: "pod", Data: []byte(text)}}, manifest.Options{})
-	assert.Must(t, err)
+	set := assert.Get(manifest.Read([]manifest.Source{{Name: "pod", Data: []byte(text)}}, manifest.Options{})).Must(t)
 	set.Pod.Status = v1.PodStatus{Phase: v1.PodRunning}
 	var facts []lifecycle.Fact
 	return &Server{Config: Config{

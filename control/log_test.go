@@ -79,11 +79,9 @@ func (s *served) read(path string) string {
 	if got := s.ask(http.MethodGet, path, ""); got != "200" {
 		return got
 	}
-	response, err := http.Get(s.url + path)
-	assert.Must(s.t, err)
+	response := assert.Get(http.Get(s.url + path)).Must(s.t)
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	assert.Must(s.t, err)
+	text := assert.Get(io.ReadAll(response.Body)).Must(s.t)
 	return string(text[:max(0, len(text)-1)])
 }
 
@@ -94,8 +92,7 @@ func TestFollowLog(t *testing.T) {
 		t.Run(end, func(t *testing.T) {
 			s := serveTest(t)
 			s.status(v1.PodRunning, waiting(0, "PodInitializing"))
-			response, err := http.Get(s.url + "/v1/namespaces/default/pods/web/log?follow=true")
-			assert.Must(t, err)
+			response := assert.Get(http.Get(s.url + "/v1/namespaces/default/pods/web/log?follow=true")).Must(t)
 			defer func() { _ = response.Body.Close() }()
 			s.write(0, "zero")
 			s.status(v1.PodRunning, running(0))
@@ -120,14 +117,11 @@ func TestFollowLogWithoutClient(t *testing.T) {
 	s.write(0, "zero")
 	s.status(v1.PodRunning, running(0))
 	ctx, cancel := context.WithCancel(t.Context())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/v1/namespaces/default/pods/web/log?follow=true", nil)
-	assert.Must(t, err)
-	response, err := http.DefaultClient.Do(request)
-	assert.Must(t, err)
+	request := assert.Get(http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/v1/namespaces/default/pods/web/log?follow=true", nil)).Must(t)
+	response := assert.Get(http.DefaultClient.Do(request)).Must(t)
 	line := make([]byte, len("zero\n"))
-	if _, err := io.ReadFull(response.Body, line); err != nil || string(line) != "zero\n" {
-		t.Fatalf("%q, %v", line, err)
-	}
+	_, err := io.ReadFull(response.Body, line)
+	assert.Require(t, err == nil && string(line) == "zero\n", "%q, %v", line, err)
 	cancel()
 	_ = response.Body.Close()
 	// the test server's Close, in the cleanup, waits for the request's end

@@ -67,20 +67,16 @@ func (fakeAdmission) WithResources(pod, requested *v1.Pod) (*v1.Pod, error) {
 // ask sends a request and returns the HTTP status with the message of an error.
 func (s *served) ask(method, path, body string) string {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
-	assert.Must(s.t, err)
-	response, err := http.DefaultClient.Do(request)
-	assert.Must(s.t, err)
+	request := assert.Get(http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))).Must(s.t)
+	response := assert.Get(http.DefaultClient.Do(request)).Must(s.t)
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	assert.Must(s.t, err)
+	text := assert.Get(io.ReadAll(response.Body)).Must(s.t)
 	if response.StatusCode < 400 {
 		return fmt.Sprint(response.StatusCode)
 	}
 	var status metav1.Status
-	if err := json.Unmarshal(text, &status); err != nil || int(status.Code) != response.StatusCode || status.Kind != "Status" {
-		s.t.Errorf("%s %s: the error is no metav1.Status: %q", method, path, text)
-	}
+	assert.True(s.t, json.Unmarshal(text, &status) == nil && int(status.Code) == response.StatusCode && status.Kind == "Status",
+		"%s %s: the error is no metav1.Status: %q", method, path, text)
 	return fmt.Sprintf("%d %s", response.StatusCode, status.Message)
 }
 
@@ -155,18 +151,15 @@ func TestChangesAreSeen(t *testing.T) {
 	s := serveTest(t)
 	s.ask("POST", "/v1/namespaces/default/pods/web/ephemeralcontainers", `{"name":"debug","image":"i"}`)
 	pod := s.Object.Pod()
-	if len(pod.Spec.EphemeralContainers) != 1 || pod.Generation != 2 {
-		t.Errorf("%d ephemeral containers, generation %d, want 1 and 2", len(pod.Spec.EphemeralContainers), pod.Generation)
-	}
+	assert.True(t, len(pod.Spec.EphemeralContainers) == 1 && pod.Generation == 2,
+		"%d ephemeral containers, generation %d, want 1 and 2", len(pod.Spec.EphemeralContainers), pod.Generation)
 }
 
 // A watch is Kubernetes' own: an event a line, until the pod is gone.
 func TestWatchRequest(t *testing.T) {
 	s := serveTest(t)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/namespaces/default/pods/web?watch=true", nil)
-	assert.Must(t, err)
-	response, err := http.DefaultClient.Do(request)
-	assert.Must(t, err)
+	request := assert.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/namespaces/default/pods/web?watch=true", nil)).Must(t)
+	response := assert.Get(http.DefaultClient.Do(request)).Must(t)
 	defer func() { _ = response.Body.Close() }()
 	lines := bufio.NewScanner(response.Body)
 	lines.Scan()
@@ -177,9 +170,8 @@ func TestWatchRequest(t *testing.T) {
 		got = append(got, word(t, lines.Bytes()))
 	}
 	want := []string{"ADDED Pod Running", "MODIFIED Pod Succeeded", "DELETED Pod Succeeded"}
-	if diff := cmp.Diff(want, got); diff != "" || lines.Err() != nil {
-		t.Errorf("%v (-want +got):\n%s", lines.Err(), diff)
-	}
+	diff := cmp.Diff(want, got)
+	assert.True(t, diff == "" && lines.Err() == nil, "%v (-want +got):\n%s", lines.Err(), diff)
 }
 
 func word(t *testing.T, line []byte) string {

@@ -31,8 +31,7 @@ func TestOwnCommands(t *testing.T) {
 func TestSessionsBeginOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSessions(&v1.Pod{})
-		first, err := s.enter(t.Context(), "a")
-		assert.Must(t, err)
+		first := assert.Get(s.enter(t.Context(), "a")).Must(t)
 		impatient, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("took too long"))
 		defer cancel()
 		assert.Error(t, "took too long", assert.ErrorOf(s.enter(impatient, "a")), "beside another")
@@ -46,8 +45,7 @@ func TestSessionsBeginOneByOne(t *testing.T) {
 		assert.True(t, len(second) == 0, "two begin in a container")
 		first()
 		leave := <-second
-		other, err := s.enter(t.Context(), "b")
-		assert.Must(t, err)
+		other := assert.Get(s.enter(t.Context(), "b")).Must(t)
 		other()
 		leave()
 		assert.True(t, len(s.begun) == 0, "%d containers are kept", len(s.begun))

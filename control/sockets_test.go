@@ -53,10 +53,9 @@ func statusAt(path string) string {
 func startServer(t *testing.T) (*Server, string) {
 	t.Helper()
 	folder := Folder(filepath.Join(t.TempDir(), "run"))
-	s, err := Serve(Config{
+	s := assert.Get(Serve(Config{
 		Folder: folder, Object: NewObject(testPod()), Post: func(lifecycle.Fact) {}, Log: slog.New(slog.DiscardHandler),
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	t.Cleanup(func() {
 		s.Object.Gone()
 		s.Close()
@@ -85,9 +84,8 @@ func TestSocketIsRootsOnly(t *testing.T) {
 		client := exec.Command(program)
 		client.Dir, client.Env = "/", []string{peerSocket + "=" + s.path}
 		client.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: tc.uid, Gid: tc.uid}}
-		if got, err := client.CombinedOutput(); err != nil || string(got) != tc.want {
-			t.Errorf("user %d: %q, %v, want %q", tc.uid, got, err, tc.want)
-		}
+		got, err := client.CombinedOutput()
+		assert.True(t, err == nil && string(got) == tc.want, "user %d: %q, %v, want %q", tc.uid, got, err, tc.want)
 	}
 }
 
@@ -95,8 +93,7 @@ func TestSocketIsRootsOnly(t *testing.T) {
 // a copy of this program that everybody may start.
 func openTo(t *testing.T, folder, socket string) string {
 	t.Helper()
-	text, err := os.ReadFile("/proc/self/exe")
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile("/proc/self/exe")).Must(t)
 	program := filepath.Join(filepath.Dir(filepath.Dir(folder)), "client")
 	assert.Must(t, os.WriteFile(program, text, 0o755))
 	for dir := folder; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
@@ -110,8 +107,7 @@ func openTo(t *testing.T, folder, socket string) string {
 func TestDeadSocket(t *testing.T) {
 	s, folder := startServer(t)
 	dead := filepath.Join(folder, "dead.sock")
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead})
-	assert.Must(t, err)
+	l := assert.Get(net.ListenUnix("unix", &net.UnixAddr{Name: dead})).Must(t)
 	l.SetUnlinkOnClose(false)
 	assert.Must(t, l.Close())
 	if paths, err := Sockets(folder); err != nil || len(paths) != 2 {
@@ -121,9 +117,8 @@ func TestDeadSocket(t *testing.T) {
 	paths, err := Sockets(folder)
 	diff := cmp.Diff([]string{s.path}, paths)
 	assert.True(t, diff == "" && err == nil, "%v (-want +got):\n%s", err, diff)
-	if paths, err := Sockets(filepath.Join(folder, "none")); paths != nil || err != nil {
-		t.Errorf("no folder: %v, %v", paths, err)
-	}
+	paths, err = Sockets(filepath.Join(folder, "none"))
+	assert.True(t, paths == nil && err == nil, "no folder: %v, %v", paths, err)
 }
 
 // B-RST-9: a socket that was dead a moment ago may be that of the next lifepod
@@ -134,9 +129,8 @@ func TestBuryNobodyAlive(t *testing.T) {
 	conn, err := Dial(s.path)
 	assert.Require(t, err == nil, "the pod can't be reached any more: %v", err)
 	_ = conn.Close()
-	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
-		t.Errorf("%v, %v, want the socket alone", left, err)
-	}
+	left, err := os.ReadDir(folder)
+	assert.True(t, err == nil && len(left) == 1, "%v, %v, want the socket alone", left, err)
 }
 
 // A killed server's socket under the same name is no obstacle.
@@ -146,9 +140,8 @@ func TestServeAgain(t *testing.T) {
 	l, path, err := listen(folder, "uid-1")
 	assert.Require(t, err == nil && path == s.path, "%s, %v", path, err)
 	_ = l.Close()
-	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 || !strings.HasSuffix(left[0].Name(), suffix) {
-		t.Errorf("%v, %v, want the socket alone", left, err)
-	}
+	left, err := os.ReadDir(folder)
+	assert.True(t, err == nil && len(left) == 1 && strings.HasSuffix(left[0].Name(), suffix), "%v, %v, want the socket alone", left, err)
 }
 
 // Pods begin and end at the same time, and with the last one goes the folder.

@@ -53,16 +53,13 @@ func dialTunnel(t *testing.T, to string, gone func()) (net.Conn, *http.Response,
 		}
 	}))
 	t.Cleanup(server.Close)
-	at, err := url.Parse(server.URL)
-	assert.Must(t, err)
-	conn, err := net.Dial("tcp", at.Host)
-	assert.Must(t, err)
+	at := assert.Get(url.Parse(server.URL)).Must(t)
+	conn := assert.Get(net.Dial("tcp", at.Host)).Must(t)
 	t.Cleanup(func() { _ = conn.Close() })
-	_, err = io.WriteString(conn, "POST /any HTTP/1.1\r\nHost: lifepod\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\n")
+	_, err := io.WriteString(conn, "POST /any HTTP/1.1\r\nHost: lifepod\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\n")
 	assert.Must(t, err)
 	in := bufio.NewReader(conn)
-	response, err := http.ReadResponse(in, nil)
-	assert.Must(t, err)
+	response := assert.Get(http.ReadResponse(in, nil)).Must(t)
 	return conn, response, in
 }
 
@@ -70,9 +67,8 @@ func dialTunnel(t *testing.T, to string, gone func()) (net.Conn, *http.Response,
 func TestTunnel(t *testing.T) {
 	to, over := runtimeStreams(t)
 	conn, response, in := dialTunnel(t, to+"/exec/token", func() {})
-	if response.StatusCode != http.StatusSwitchingProtocols || response.Header.Get("Upgrade") != "SPDY/3.1" {
-		t.Fatalf("%s %v", response.Status, response.Header)
-	}
+	assert.Require(t, response.StatusCode == http.StatusSwitchingProtocols && response.Header.Get("Upgrade") == "SPDY/3.1",
+		"%s %v", response.Status, response.Header)
 	_, _ = io.WriteString(conn, "hello\nbye\n")
 	text, err := io.ReadAll(in)
 	assert.True(t, string(text) == "echo hello\n" && err == nil, "%q, %v", text, err)

@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A call is made again while the runtime is away, and for no other reason.
@@ -43,9 +45,8 @@ func TestAgain(t *testing.T) {
 				if err != nil {
 					text = err.Error()
 				}
-				if took := time.Since(start); answer != 7 || text != tc.err || took != tc.took {
-					t.Errorf("%d, %q after %v; want %q after %v", answer, text, took, tc.err, tc.took)
-				}
+				took := time.Since(start)
+				assert.True(t, answer == 7 && text == tc.err && took == tc.took, "%d, %q after %v; want %q after %v", answer, text, took, tc.err, tc.took)
 			})
 		})
 	}

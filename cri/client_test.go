@@ -49,9 +49,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			name, err := (&cri.Client{Runtime: tc.runtime}).Check(t.Context())
-			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want %q", err, tc.want)
-			}
+			assert.True(t, (err == nil) == (tc.want == "") && (err == nil || strings.Contains(err.Error(), tc.want)), "error %v, want %q", err, tc.want)
 			assert.True(t, err != nil || name == "mine", "name %q", name)
 		})
 	}

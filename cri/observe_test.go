@@ -27,9 +27,7 @@ func makeContainer(t *testing.T, r *crifake.Runtime, pod, sandboxID, name string
 	}})
 	assert.Require(t, err == nil, "%v", err)
 	if start {
-		if _, err := r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: out.ContainerId}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: out.ContainerId})))
 	}
 	return out.ContainerId
 }
@@ -96,9 +94,8 @@ func TestObserveMeetsErrors(t *testing.T) {
 				makeContainer(t, r, "a", runSandbox(t, r, "a"), "main", true)
 				r.Fault(test.fault)
 				_, err := cri.Observe(t.Context(), r, "uid-a", cri.Describe{Exit: describe, Running: said})
-				if (err == nil) != (test.want == "") || (err != nil && !strings.HasPrefix(err.Error(), test.want)) {
-					t.Errorf("error %v, want %q", err, test.want)
-				}
+				assert.True(t, (err == nil) == (test.want == "") && (err == nil || strings.HasPrefix(err.Error(), test.want)),
+					"error %v, want %q", err, test.want)
 			})
 		})
 	}
@@ -111,12 +108,10 @@ func TestIPs(t *testing.T) {
 	}}
 	assert.Deep(t, "addresses", []string{"10.0.0.1", "fd00::1"}, cri.IPs(status))
 	status.Network.AdditionalIps[0].Ip = "fd00::x"
-	if got := cri.IPs(status); got != nil {
-		t.Errorf("addresses of a sandbox one of whose is none: %q", got)
-	}
-	if got := cri.IPs(&runtimeapi.PodSandboxStatus{}); got != nil {
-		t.Errorf("addresses of a sandbox without network: %q", got)
-	}
+	got := cri.IPs(status)
+	assert.True(t, got == nil, "addresses of a sandbox one of whose is none: %q", got)
+	got = cri.IPs(&runtimeapi.PodSandboxStatus{})
+	assert.True(t, got == nil, "addresses of a sandbox without network: %q", got)
 }
 
 // dying is a runtime that is being started again until a moment.

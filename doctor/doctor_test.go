@@ -301,9 +301,7 @@ func TestPrintIsPlain(t *testing.T) {
 	for name, print := range map[string]func(io.Writer, []Result) error{"text": Print, "json": PrintJSON} {
 		var out strings.Builder
 		assert.Must(t, print(&out, results))
-		if strings.ContainsAny(out.String(), "\x1b\u009b") {
-			t.Errorf("%s: %q", name, out.String())
-		}
+		assert.True(t, !strings.ContainsAny(out.String(), "\x1b\u009b"), "%s: %q", name, out.String())
 	}
 }
 
@@ -316,10 +314,8 @@ func TestRunOnThisMachine(t *testing.T) {
 			"%s: want a finding, and advice with an error, got %+v", result.Name, result)
 		got[result.Name] = true
 	}
-	if want := 17; len(got) != want || len(results) != want {
-		t.Errorf("want %d different checks, got %d: %v", want, len(got), got)
-	}
-	if left, err := os.ReadDir(root); len(left) > 0 || err != nil {
-		t.Errorf("after the checks: want an empty folder, got %v, %v", left, err)
-	}
+	want := 17
+	assert.True(t, len(got) == want && len(results) == want, "want %d different checks, got %d: %v", want, len(got), got)
+	left, err := os.ReadDir(root)
+	assert.True(t, len(left) == 0 && err == nil, "after the checks: want an empty folder, got %v, %v", left, err)
 }

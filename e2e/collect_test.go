@@ -169,11 +169,10 @@ func (reg *imageRegistry) pushLarge(t *testing.T, base v1.Image, path string, mi
 	archive := tar.NewWriter(&layer)
 	content := make([]byte, mib<<20)
 	_, _ = rand.Read(content) // never fails
-	err := errors.Join(
+	assert.Must(t, errors.Join(
 		archive.WriteHeader(&tar.Header{Name: "bytes", Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}),
 		second(archive.Write(content)), archive.Close(),
-	)
-	assert.Must(t, err)
+	))
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer.Bytes())), nil }
 	added := assert.Get(tarball.LayerFromOpener(open, tarball.WithCompressionLevel(gzip.NoCompression))).Must(t)
 	image := assert.Get(mutate.AppendLayers(base, added)).Must(t)

@@ -121,9 +121,8 @@ func (c *command) await(s *stream, pattern string) string {
 // signal sends the command a signal, unless it has ended.
 func (c *command) signal(s os.Signal) {
 	c.t.Helper()
-	if err := c.process.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		c.t.Fatal(err)
-	}
+	err := c.process.Process.Signal(s)
+	assert.Require(c.t, err == nil || errors.Is(err, os.ErrProcessDone), "%v", err)
 }
 
 // end makes sure that a failed test leaves nothing that runs.

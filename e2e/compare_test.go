@@ -43,14 +43,11 @@ func TestCompare(t *testing.T) {
 	assert.Must(t, err, tarball.WriteToFile(filepath.Join(dir, "app.tar"), tag, carriedToolbox(t)))
 	web := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(web.Close)
-	first, err := machine.FreePort()
-	assert.Must(t, err)
-	second, err := machine.FreePort()
-	assert.Must(t, err)
+	first := assert.Get(machine.FreePort()).Must(t)
+	second := assert.Get(machine.FreePort()).Must(t)
 	here := strings.NewReplacer("https://example.com", web.URL, "18080", strconv.Itoa(first), "18081", strconv.Itoa(second), "/etc/lifepod/pods", filepath.Join(dir, "pods"))
 
-	text, err := os.ReadFile("../docs/compare.md")
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile("../docs/compare.md")).Must(t)
 	t.Cleanup(func() { r.lifepod(t, "", "down", "--purge") }) // if the last line was not reached
 	rows, empty := 0, 0
 	for line := range strings.Lines(string(text)) {
@@ -74,9 +71,7 @@ func TestCompare(t *testing.T) {
 			}
 		}
 	}
-	if rows != 40 || empty > 3 {
-		t.Errorf("%d rows, %d of them empty: want 40 and at most 3", rows, empty)
-	}
+	assert.True(t, rows == 40 && empty <= 3, "%d rows, %d of them empty: want 40 and at most 3", rows, empty)
 }
 
 // interrupts runs a line until it does what it is for, then ends it.
@@ -108,8 +103,7 @@ func (r *root) types(t *testing.T, dir, line string) (string, error) {
 	if line == "" {
 		return "", nil
 	}
-	path, err := filepath.Abs(binary)
-	assert.Must(t, err)
+	path := assert.Get(filepath.Abs(binary)).Must(t)
 	script := fmt.Sprintf("lifepod() { local verb=$1; shift; %s \"$verb\" --root %s \"$@\"; }\n%s", path, r.dir, line)
 	if strings.Contains(line, " -it ") {
 		script = fmt.Sprintf("echo exit | script -qec '%s %s --root %s' /dev/null", path, strings.TrimPrefix(line, "lifepod "), r.dir)

@@ -37,23 +37,18 @@ containers:
 			{mine + " " + local, `lifepod: "` + mine + `" and "` + local + `": one must be a path in a container, POD:PATH, and the other one of this machine (with ./ in front, if it has a colon)` + "\n"},
 		} {
 			got := shared.lifepod(t, "", append([]string{"cp"}, strings.Fields(step.args)...)...)
-			if got.stdout+got.stderr != step.want {
-				t.Errorf("cp %s:\n%s%s, want\n%s", step.args, got.stdout, got.stderr, step.want)
-			}
+			assert.True(t, got.stdout+got.stderr == step.want, "cp %s:\n%s%s, want\n%s", step.args, got.stdout, got.stderr, step.want)
 		}
 		for path, want := range map[string]string{"d/e/f": "-rwxr-xr-x one\n", "d/l": "-rwxr-xr-x one\n", "x": "-rwxr-xr-x one\n"} {
-			info, err := os.Stat(filepath.Join(local, path))
-			assert.Must(t, err)
-			text, err := os.ReadFile(filepath.Join(local, path))
-			assert.Must(t, err)
+			info := assert.Get(os.Stat(filepath.Join(local, path))).Must(t)
+			text := assert.Get(os.ReadFile(filepath.Join(local, path))).Must(t)
 			assert.Deep(t, path, want, info.Mode().String()+" "+string(text))
 		}
 		inside := shared.lifepod(t, "", "exec", name, "-c", "main", "--", "sh", "-c", "stat -c '%n %u:%g %a' /v/mine /v/mine/g /d/e/f; cat /v/mine/g /d/e/f; ls /d/e")
 		assert.Deep(t, "what the container has", "/v/mine 1000:2000 750\n/v/mine/g 1000:2000 640\n/d/e/f 0:0 640\ntwotwof\n", inside.stdout+inside.stderr)
 		shared.lifepod(t, "", "stop", "--force", name)
 		c.wait()
-		if got := shared.lifepod(t, "", "cp", name+":/d", local, "-c", "main"); !strings.Contains(got.stderr, "has ended") {
-			t.Errorf("%+v", got)
-		}
+		got := shared.lifepod(t, "", "cp", name+":/d", local, "-c", "main")
+		assert.True(t, strings.Contains(got.stderr, "has ended"), "%+v", got)
 	}
 }

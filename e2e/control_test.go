@@ -63,9 +63,7 @@ containers:
 		seen.Status.ContainerStatuses[0].State.Running != nil && seen.Status.ObservedGeneration == seen.Generation, "status -o yaml: %+v", seen)
 	got := shared.lifepod(t, "", "status", "default/seen")
 	for _, want := range []string{"default/seen  Running", "address " + seen.Status.PodIP, "Ready +True", "main +ready +0 restarts +running for", "Normal +Started +main +Container started"} {
-		if !regexp.MustCompile(want).MatchString(got.stdout) || got.code != 0 {
-			t.Errorf("status lacks %q: exit code %d\n%s", want, got.code, got.stdout)
-		}
+		assert.True(t, regexp.MustCompile(want).MatchString(got.stdout) && got.code == 0, "status lacks %q: exit code %d\n%s", want, got.code, got.stdout)
 	}
 	shared.lifepod(t, "", "stop", string(seen.UID)).wantCode(t, 0)
 	got = c.wait()
@@ -104,9 +102,7 @@ containers:
 	}
 	first := shared.start(t, "", "stop", "stubborn-stop", "--grace", "30m")
 	second := shared.lifepod(t, "", "stop", "stubborn-stop", "--grace", "2")
-	if second.code != 0 || shared.row(t, "stubborn-stop") != "" {
-		t.Errorf("stop --grace 2: %+v, ps: %q", second, shared.row(t, "stubborn-stop"))
-	}
+	assert.True(t, second.code == 0 && shared.row(t, "stubborn-stop") == "", "stop --grace 2: %+v, ps: %q", second, shared.row(t, "stubborn-stop"))
 	first.wait().wantCode(t, 0)
 	if got := c.wait(); !strings.Contains(got.stderr, "main exited 137 (stopped, killed when its grace ran out)") {
 		t.Error(got.stderr)

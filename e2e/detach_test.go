@@ -38,15 +38,12 @@ func TestDetach(t *testing.T) {
 	got = r.lifepod(t, "", "exec", "one", "--", "touch", "/tmp/end")
 	assert.Require(t, got.code == 0, "exec: exit code %d: %s", got.code, got.stderr)
 	r.lifepod(t, "", "wait", "one", "--for=delete") // it may be gone already
-	if got := r.lifepod(t, "", "logs", "pod/one", "main"); got.stdout != "hello\n" {
-		t.Errorf("logs: %s%s", got.stdout, got.stderr)
-	}
-	if got := r.lifepod(t, "", "events", "one"); !strings.Contains(got.stdout, "Started   main        Container started") {
-		t.Errorf("events: %s%s", got.stdout, got.stderr)
-	}
-	if got := r.lifepod(t, "", "ps", "-a"); !strings.Contains(got.stdout, "Failed   3 ") {
-		t.Errorf("ps -a: %s", got.stdout)
-	}
+	got = r.lifepod(t, "", "logs", "pod/one", "main")
+	assert.True(t, got.stdout == "hello\n", "logs: %s%s", got.stdout, got.stderr)
+	got = r.lifepod(t, "", "events", "one")
+	assert.True(t, strings.Contains(got.stdout, "Started   main        Container started"), "events: %s%s", got.stdout, got.stderr)
+	got = r.lifepod(t, "", "ps", "-a")
+	assert.True(t, strings.Contains(got.stdout, "Failed   3 "), "ps -a: %s", got.stdout)
 	log, err := os.ReadFile(filepath.Join(r.dir, "run.log"))
 	assert.True(t, err == nil && strings.Contains(string(log), "\none | +") && strings.Contains(string(log), "pod Failed"), "log: %v\n%s", err, log)
 	got = r.lifepod(t, "kind: Pod", "run", "-d", "-")
@@ -81,13 +78,11 @@ func TestRunInput(t *testing.T) {
 	session.Press("one\r")
 	session.Await("got one")
 	session.Press("two\r")
-	if code := session.End(); code != 6 {
-		t.Errorf("exit code %d\n%s", code, session.Text())
-	}
+	code := session.End()
+	assert.True(t, code == 6, "exit code %d\n%s", code, session.Text())
 	quick := terminal.Start(t, exec.Command(binary, "--root", r.dir, "run", "-it", file("quick", "echo done; exit 7")))
-	if code := quick.End(); code != 7 || !strings.Contains(quick.Text(), "done") {
-		t.Errorf("exit code %d\n%s", code, quick.Text())
-	}
+	code = quick.End()
+	assert.True(t, code == 7 && strings.Contains(quick.Text(), "done"), "exit code %d\n%s", code, quick.Text())
 	waits := r.start(t, "", "run", "-i", file("waits", "echo waiting; "+waiter))
 	waits.await(waits.stdout, "waiting")
 	waits.signal(syscall.SIGINT)

@@ -55,9 +55,8 @@ containers:
 	full := []string{r.dir + "/pods/.ballast", r.dir + "/logs/.ballast", r.dir + "/runs/.ballast"}
 	fill := func() {
 		for _, ballast := range full {
-			file, err := os.OpenFile(ballast, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-			assert.Must(t, err)
-			_, err = file.Write(make([]byte, 2<<20))
+			file := assert.Get(os.OpenFile(ballast, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)).Must(t)
+			_, err := file.Write(make([]byte, 2<<20))
 			assert.Require(t, err != nil, "%s: there is more room than there was to be", ballast)
 			_ = file.Close()
 		}

@@ -90,9 +90,7 @@ var podName = regexp.MustCompile(`(?m)^kind: Pod\nmetadata:\n  name: (\S+)$`)
 func podIn(t *testing.T, example string) string {
 	t.Helper()
 	name := podName.FindStringSubmatch(example)
-	if name == nil {
-		t.Fatal("the example has no pod")
-	}
+	assert.Require(t, name != nil, "the example has no pod")
 	return name[1]
 }
 

@@ -179,9 +179,8 @@ func TestImageCommands(t *testing.T) {
 	}
 	r.lifepod(t, "", "image", "rm", loaded, pulled).want(t, 0, loaded+"\n"+pulled+"\n")
 	want = []string{"lifepod.dev/pause:1", toolbox} // of which loaded was another name
-	if got := r.listImages(t); !sameSet(got, want) {
-		t.Errorf("images after rm: %v, want %v", got, want)
-	}
+	got = r.listImages(t)
+	assert.True(t, sameSet(got, want), "images after rm: %v, want %v", got, want)
 	const own, latest = "localhost/own:1", "localhost/own:latest"
 	r.lifepod(t, "", "image", "tag", toolbox, own, "localhost/own").want(t, 0, own+"\n"+latest+"\n")
 	r.lifepod(t, "", "image", "save", "-o", archive, own, "localhost/own").want(t, 0, "")

@@ -83,9 +83,8 @@ func TestSweepWithoutFolder(t *testing.T) {
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	r := newRoot(t)
-	if got := r.run(t, script("first", "true")); got.code != 0 {
-		t.Fatal(got.stderr)
-	}
+	got := r.run(t, script("first", "true"))
+	assert.Require(t, got.code == 0, "%s", got.stderr)
 	for n := range 8 {
 		c := r.startRun(t, script("victim", "exit 1"))
 		// Not a wait for anything: wherever it is then is as good as elsewhere.

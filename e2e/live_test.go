@@ -123,14 +123,12 @@ func TestNoLiveView(t *testing.T) {
 	t.Parallel()
 	l := runLive(t, script("live-plain", "sleep 1.5; echo over"), "--plain")
 	l.End()
-	if text := l.Text(); strings.Contains(text, "\x1b[") || !strings.Contains(text, "over\r\n") || !strings.Contains(text, "code=0") {
-		t.Errorf("with --plain: %q", text)
-	}
+	text := l.Text()
+	assert.True(t, !strings.Contains(text, "\x1b[") && strings.Contains(text, "over\r\n") && strings.Contains(text, "code=0"), "with --plain: %q", text)
 	user := terminal.Start(t, exec.Command("sh", "-c", `printf '%s' "$2" | "$0" --root "$1" run - ; echo code=$?`, binary, shared.dir, script("live-stdin", "sleep 1.5; echo over")))
 	user.End()
-	if text := user.Text(); strings.Contains(text, "\x1b[") || !strings.Contains(text, "over\r\n") || !strings.Contains(text, "code=0") {
-		t.Errorf("from standard input: %q", text)
-	}
+	text = user.Text()
+	assert.True(t, !strings.Contains(text, "\x1b[") && strings.Contains(text, "over\r\n") && strings.Contains(text, "code=0"), "from standard input: %q", text)
 }
 
 // TestLiveViewOfPull: how far an image is is on the row of the container that waits for it; a pod that is

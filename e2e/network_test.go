@@ -120,9 +120,7 @@ containers:
 	pods.signal(syscall.SIGINT)
 	pods.wait()
 	got := c.wait()
-	if got.code != 125 || !strings.HasSuffix(got.stderr, "lifepod: pod default/forwarded is gone\n") {
-		t.Errorf("%+v", got)
-	}
+	assert.True(t, got.code == 125 && strings.HasSuffix(got.stderr, "lifepod: pod default/forwarded is gone\n"), "%+v", got)
 }
 
 // TestPodToPod: pods reach each other, and the host reaches them, at their addresses.

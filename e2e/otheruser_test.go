@@ -37,9 +37,8 @@ func newOtherUser(t *testing.T) *otherUser {
 		}
 	}()
 	t.Cleanup(func() { close(u.work) })
-	if errno := <-ready; errno != 0 {
-		t.Fatal(errno)
-	}
+	errno := <-ready
+	assert.Require(t, errno == 0, "%v", errno)
 	return u
 }
 

@@ -122,7 +122,6 @@ func TestKustomize(t *testing.T) {
 		assert.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	shared.lifepod(t, "", "run", "-k", dir).want(t, 0, "dev-kustomized\n")
-	if got := shared.lifepod(t, "", "run", "-k", filepath.Join(dir, "none")); got.code != 125 || !strings.HasPrefix(got.stderr, "lifepod: -k "+filepath.Join(dir, "none")+": ") {
-		t.Errorf("exit code %d: %s", got.code, got.stderr)
-	}
+	got := shared.lifepod(t, "", "run", "-k", filepath.Join(dir, "none"))
+	assert.True(t, got.code == 125 && strings.HasPrefix(got.stderr, "lifepod: -k "+filepath.Join(dir, "none")+": "), "exit code %d: %s", got.code, got.stderr)
 }

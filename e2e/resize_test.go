@@ -96,9 +96,8 @@ func TestResizeRefused(t *testing.T) {
 	resize := func(args ...string) result {
 		return shared.lifepod(t, "", append([]string{"resize", "resize-refused"}, args...)...)
 	}
-	if got := resize("--requests", "cpu=100m"); got.code != 125 || !strings.Contains(got.stderr, "Pod QOS Class may not change as a result of resizing") {
-		t.Errorf("another QoS class: %+v", got)
-	}
+	got := resize("--requests", "cpu=100m")
+	assert.True(t, got.code == 125 && strings.Contains(got.stderr, "Pod QOS Class may not change as a result of resizing"), "another QoS class: %+v", got)
 	resize("--cpu", "10000", "--no-wait").wantCode(t, 0)
 	c.await(c.stdout, `"PodResizePending".*"reason":"Deferred"|"reason":"Deferred".*"PodResizePending"`)
 	resize("--cpu", "200m", "--memory", "256Ki", "--no-wait").wantCode(t, 0)

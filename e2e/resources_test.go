@@ -166,9 +166,7 @@ restartPolicy: Never
 containers:
 - {name: main, image: TOOLBOX, command: [eat-memory, 256Mi], resources: {limits: {memory: 32Mi}}}`))
 		main := containerNamed(t, result.last(t), "main").State.Terminated
-		if main == nil || main.Reason != "OOMKilled" || main.ExitCode != 137 {
-			t.Fatalf("main: %+v", main)
-		}
+		assert.Require(t, main != nil && main.Reason == "OOMKilled" && main.ExitCode == 137, "main: %+v", main)
 	}
 }
 

@@ -100,15 +100,12 @@ containers:
 			waits = append(waits, fmt.Sprintf("%d %s", c.RestartCount, c.State.Waiting.Reason))
 		}
 	}
-	if slices.Contains(waits, "0 CrashLoopBackOff") || !slices.Contains(waits, "1 CrashLoopBackOff") {
-		t.Errorf("restarts and what was waited for: %v", slices.Compact(waits))
-	}
+	assert.True(t, !slices.Contains(waits, "0 CrashLoopBackOff") && slices.Contains(waits, "1 CrashLoopBackOff"),
+		"restarts and what was waited for: %v", slices.Compact(waits))
 	main := containerNamed(t, result.last(t), "main")
 	assert.Require(t, main.RestartCount == 2 && main.LastTerminationState.Terminated.ExitCode == 9, "main: %+v", main)
 	// Both times are whole seconds, cut.
 	delay := main.State.Terminated.StartedAt.Sub(main.LastTerminationState.Terminated.FinishedAt.Time)
 	assert.True(t, delay >= 10*time.Second, "the second restart came %v after the exit", delay)
-	if !slices.Contains(result.reasons("main"), "BackOff") {
-		t.Errorf("no event BackOff in %v", result.reasons("main"))
-	}
+	assert.True(t, slices.Contains(result.reasons("main"), "BackOff"), "no event BackOff in %v", result.reasons("main"))
 }

@@ -3,6 +3,8 @@ package e2e
 import (
 	"regexp"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestTerminal: a container with tty has a terminal, also without anybody at it
@@ -30,9 +32,8 @@ func TestStdin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := shared.run(t, pod("stdin-"+name, "restartPolicy: Never\ncontainers:\n"+shell("main", "readlink /proc/self/fd/0 >/tmp/0; cat /tmp/0", tc.fields)))
-			if matched, err := regexp.MatchString("(?m)"+tc.want, got.stdout); err != nil || got.code != 0 || !matched {
-				t.Errorf("A-CRI-12 exit code %d: %q, want %q\n%s", got.code, got.stdout, tc.want, got.stderr)
-			}
+			matched, err := regexp.MatchString("(?m)"+tc.want, got.stdout)
+			assert.True(t, err == nil && got.code == 0 && matched, "A-CRI-12 exit code %d: %q, want %q\n%s", got.code, got.stdout, tc.want, got.stderr)
 		})
 	}
 }

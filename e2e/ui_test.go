@@ -80,9 +80,7 @@ func TestPage(t *testing.T) {
 	p.Accessible("dialog")
 	p.Press(kb.Escape)
 	p.Await(`!document.getElementById("confirm").open`)
-	if strings.Contains(run.stderr.text(), "a restart was asked for") {
-		t.Error("web was restarted without consent")
-	}
+	assert.True(t, !strings.Contains(run.stderr.text(), "a restart was asked for"), "web was restarted without consent")
 	p.Do(chromedp.Click("[data-do=restart]"), chromedp.WaitVisible("#confirm"), chromedp.Click("[data-do=confirmed]"))
 	run.await(run.stderr, `web .*1st restart`)
 

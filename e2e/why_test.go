@@ -199,9 +199,7 @@ func TestWhy(t *testing.T) {
 	second.wait()
 	r.checkWhy(t, "crash", `The pod's end was asked for at TIME`, `main at TIME: exit 3, saying "FATAL: no database" → \S+ restart`)
 	logs, err := filepath.Glob(filepath.Join(r.dir, "journal", "*", "ends", "main", "[012].log"))
-	if err != nil || len(logs) < 3 {
-		t.Errorf("logs of ends: %q, %v", logs, err)
-	}
+	assert.True(t, err == nil && len(logs) >= 3, "logs of ends: %q, %v", logs, err)
 }
 
 // TestWhyFullDisk asks why pods are as they are while the disk of the state folder, with containers, images and journal, fills up.
@@ -253,9 +251,8 @@ func (r *root) sentences(t *testing.T, name string) (list []string) {
 	t.Helper()
 	got := r.lifepod(t, "", "why", name, "-o", "json")
 	var explanation struct{ Sentences []struct{ Text string } }
-	if err := json.Unmarshal([]byte(got.stdout), &explanation); got.code != 0 || err != nil {
-		t.Fatalf("exit code %d, %v: %s%s", got.code, err, got.stdout, got.stderr)
-	}
+	err := json.Unmarshal([]byte(got.stdout), &explanation)
+	assert.Require(t, got.code == 0 && err == nil, "exit code %d, %v: %s%s", got.code, err, got.stdout, got.stderr)
 	for _, s := range explanation.Sentences {
 		list = append(list, clockTime.ReplaceAllString(s.Text, "TIME"))
 	}

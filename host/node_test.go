@@ -46,7 +46,5 @@ func TestAdmits(t *testing.T) {
 		refusal := admit.CheckBeforeFit(pod, host)
 		assert.True(t, refusal == nil, "A-ADM-6 on this machine: %v", refusal)
 	}
-	if _, err := Admits([]string{"vm.swappiness"}, cri.Features{}); err == nil {
-		t.Error("a sysctl of the whole machine was allowed")
-	}
+	assert.Fails(t, assert.ErrorOf(Admits([]string{"vm.swappiness"}, cri.Features{})), "a sysctl of the whole machine was allowed")
 }

@@ -44,14 +44,12 @@ func TestGarbageAtStartOver(t *testing.T) {
 				garbage.Allow(garbage.Seldom)
 			}
 			time.Sleep(long - time.Second)
-			if got := limit(); got != garbage.Seldom {
-				t.Errorf("at first %d %% are allowed, want %d", got, garbage.Seldom)
-			}
+			got := limit()
+			assert.True(t, got == garbage.Seldom, "at first %d %% are allowed, want %d", got, garbage.Seldom)
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
-			if got := limit(); got != test.want {
-				t.Errorf("later %d %% are allowed, want %d (allowed by the command: %v)", got, test.want, test.allows)
-			}
+			got = limit()
+			assert.True(t, got == test.want, "later %d %% are allowed, want %d (allowed by the command: %v)", got, test.want, test.allows)
 		})
 	}
 }

@@ -20,17 +20,14 @@ func TestLogFileTail(t *testing.T) {
 func TestLogFileTrim(t *testing.T) {
 	const most = 8 << 20
 	path := filepath.Join(t.TempDir(), "log")
-	log, err := logfile.Open(path)
-	assert.Must(t, err)
+	log := assert.Get(logfile.Open(path)).Must(t)
 	defer log.Close()
 	assert.Must(t, assert.ErrorOf(log.Write(make([]byte, most+1))))
 	assert.Must(t, logfile.Trim(path))
 	// The program that logs still has the file open.
 	assert.Must(t, assert.ErrorOf(log.WriteString("after\n")))
-	got, err := os.ReadFile(path)
-	assert.Must(t, err)
+	got := assert.Get(os.ReadFile(path)).Must(t)
 	assert.Deep(t, "log", "after\n", string(got))
-	if info, err := os.Stat(path + ".1"); err != nil || info.Size() != most+1 {
-		t.Errorf("older log: %v, %v", info, err)
-	}
+	info, err := os.Stat(path + ".1")
+	assert.True(t, err == nil && info.Size() == most+1, "older log: %v, %v", info, err)
 }

@@ -17,22 +17,18 @@ import (
 // somebody has open is detached when that ends.
 func TestLoopDeviceNumbersAreOurOwn(t *testing.T) {
 	const first, numbers = 1 << 13, 1 << 13
-	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	assert.Must(t, err)
+	file := assert.Get(os.Create(filepath.Join(t.TempDir(), "file"))).Must(t)
 	defer file.Close()
 	assert.Must(t, file.Truncate(1<<20))
 	device, hold, err := loopdevice.Attach(file, unix.LoopInfo64{})
 	assert.Must(t, err)
 	var number int
-	if _, err := fmt.Sscanf(device, "/dev/loop%d", &number); err != nil || number < first || number >= first+numbers {
-		t.Errorf("the device is %s, %v", device, err)
-	}
+	_, err = fmt.Sscanf(device, "/dev/loop%d", &number)
+	assert.True(t, err == nil && number >= first && number < first+numbers, "the device is %s, %v", device, err)
 	assert.NoError(t, loopdevice.Detach(device))
-	if files, err := loopdevice.Files(); err != nil || files[device] != file.Name() {
-		t.Errorf("while it is open, %s is of %q, %v", device, files[device], err)
-	}
+	files, err := loopdevice.Files()
+	assert.True(t, err == nil && files[device] == file.Name(), "while it is open, %s is of %q, %v", device, files[device], err)
 	assert.NoError(t, errors.Join(hold.Close(), loopdevice.Detach(device)))
-	if files, err := loopdevice.Files(); err != nil || files[device] != "" {
-		t.Errorf("%s is of %q, %v", device, files[device], err)
-	}
+	files, err = loopdevice.Files()
+	assert.True(t, err == nil && files[device] == "", "%s is of %q, %v", device, files[device], err)
 }

@@ -19,14 +19,12 @@ import (
 // listen is systemd's side of the socket.
 func listenAsSystemd(t *testing.T) (next func() string) {
 	path := filepath.Join(t.TempDir(), "notify")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	assert.Must(t, err)
+	conn := assert.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})).Must(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	t.Setenv("NOTIFY_SOCKET", path)
 	return func() string {
 		text := make([]byte, 256)
-		n, err := conn.Read(text)
-		assert.Must(t, err)
+		n := assert.Get(conn.Read(text)).Must(t)
 		return string(text[:n])
 	}
 }

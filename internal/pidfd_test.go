@@ -23,14 +23,12 @@ func child(t *testing.T) pidfd.ID {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	id, err := pidfd.Find(cmd.Process.Pid)
-	assert.Must(t, err)
+	id := assert.Get(pidfd.Find(cmd.Process.Pid)).Must(t)
 	return id
 }
 
 func TestPIDFDOpenAndStop(t *testing.T) {
-	p, err := pidfd.Open(child(t))
-	assert.Must(t, err)
+	p := assert.Get(pidfd.Open(child(t))).Must(t)
 	defer p.Close()
 	select {
 	case <-p.Ended():
@@ -43,8 +41,7 @@ func TestPIDFDOpenAndStop(t *testing.T) {
 }
 
 func TestPIDFDStopKills(t *testing.T) {
-	p, err := pidfd.Open(child(t))
-	assert.Must(t, err)
+	p := assert.Get(pidfd.Open(child(t))).Must(t)
 	defer p.Close()
 	assert.Must(t, p.Signal(unix.SIGSTOP))
 	// Stopped, it does not notice TERM.
@@ -61,10 +58,8 @@ func TestPIDFDOpenRefusesReusedPID(t *testing.T) {
 }
 
 func TestPIDFDProgram(t *testing.T) {
-	want, err := os.Executable()
-	assert.Must(t, err)
-	self, err := procfs.NewProc(os.Getpid())
-	assert.Must(t, err)
+	want := assert.Get(os.Executable()).Must(t)
+	self := assert.Get(procfs.NewProc(os.Getpid())).Must(t)
 	assert.Equal(t, want, pidfd.Program(self), "program")
 	got := pidfd.Arguments(os.Getpid())
 	assert.True(t, slices.Equal(got, os.Args), "command line %q, want %q", got, os.Args)
@@ -73,11 +68,9 @@ func TestPIDFDProgram(t *testing.T) {
 func TestPIDFDKillChildren(t *testing.T) {
 	child := exec.Command("sleep", "1000")
 	assert.Must(t, child.Start())
-	self, err := pidfd.OpenPID(os.Getpid())
-	assert.Must(t, err)
+	self := assert.Get(pidfd.OpenPID(os.Getpid())).Must(t)
 	defer self.Close()
 	self.KillChildren()
-	if err := child.Wait(); err == nil || child.ProcessState.String() != "signal: killed" {
-		t.Errorf("the child ended with %v, want it killed", err)
-	}
+	err := child.Wait()
+	assert.True(t, err != nil && child.ProcessState.String() == "signal: killed", "the child ended with %v, want it killed", err)
 }

@@ -66,9 +66,8 @@ func TestRootFolderCheck(t *testing.T) {
 				return
 			}
 			want := strings.NewReplacer("FOLDER", folder, "LINK", link).Replace(test.want)
-			if err == nil || !strings.Contains(err.Error(), "state folder "+path+": "+want) || !strings.Contains(err.Error(), test.ways) {
-				t.Errorf("got %v, want …%s…%s…", err, want, test.ways)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), "state folder "+path+": "+want) && strings.Contains(err.Error(), test.ways),
+				"got %v, want …%s…%s…", err, want, test.ways)
 		})
 	}
 	assert.NoError(t, rootfolder.Check(filepath.Join(t.TempDir(), "new")), "one that isn't there")
@@ -90,9 +89,8 @@ func TestRootFolderEnsure(t *testing.T) {
 			assert.Must(t, os.Chmod(run, before))
 		}
 		assert.Must(t, rootfolder.EnsureRun(run))
-		if info, err := os.Stat(run); err != nil || info.Mode() != os.ModeDir|0o711 {
-			t.Errorf("after mode %#o: %v, %v, want drwx--x--x", before, info.Mode(), err)
-		}
+		info, err := os.Stat(run)
+		assert.True(t, err == nil && info.Mode() == os.ModeDir|0o711, "after mode %#o: %v, %v, want drwx--x--x", before, info.Mode(), err)
 	}
 	file := filepath.Join(run, "file")
 	assert.Must(t, os.WriteFile(file, nil, 0o600))

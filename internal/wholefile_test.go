@@ -18,9 +18,7 @@ func TestWholeFile(t *testing.T) {
 	text, err := os.ReadFile(path)
 	assert.True(t, err == nil && string(text) == "new", "content %q, %v", text, err)
 	info, err := os.Stat(path)
-	if err != nil || info.Mode() != 0o600 {
-		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
-	}
+	assert.True(t, err == nil && info.Mode() == 0o600, "mode %v, %v; want 0600", info.Mode(), err)
 }
 
 // What can't be written leaves the old content, and nothing beside it.

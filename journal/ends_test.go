@@ -36,9 +36,8 @@ func TestEnds(t *testing.T) {
 	assert.Must(t, KeepEnd(w.Dir(), End{Container: "other"}, nil))
 	assert.Deep(t, "ends", []uint32{0, 4, 5, 6, 7, 8}, attemptsOf(t, dir, "u", "main"))
 	f := Folder{Dir: dir}
-	if log, err := f.Log("u", "main", 8); err != nil || len(log) != LogBytes || !strings.HasSuffix(string(log), "x8") {
-		t.Errorf("%d bytes of log, %v", len(log), err)
-	}
+	log, err := f.Log("u", "main", 8)
+	assert.True(t, err == nil && len(log) == LogBytes && strings.HasSuffix(string(log), "x8"), "%d bytes of log, %v", len(log), err)
 	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(f.Log("u", "main", 2)), "log of an end that was given up")
 	assert.Must(t, os.WriteFile(filepath.Join(w.Dir(), "ends", "main", "4.json"), []byte(`{"container":`), 0o600))
 	assert.Deep(t, "with a damaged one", []uint32{0, 5, 6, 7, 8}, attemptsOf(t, dir, "u", "main"))
@@ -66,8 +65,7 @@ func TestChain(t *testing.T) {
 	at := time.Unix(1, 0)
 	step := func(fact lifecycle.Fact, effects ...lifecycle.Effect) []Entry {
 		t.Helper()
-		entries, err := w.Step(at, fact, effects)
-		assert.Must(t, err)
+		entries := assert.Get(w.Step(at, fact, effects)).Must(t)
 		return entries
 	}
 	step(lifecycle.Accepted{}, lifecycle.CreateContainer{ID: 1, Container: "main"})

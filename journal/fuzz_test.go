@@ -20,9 +20,8 @@ func FuzzFolder(f *testing.F) {
 	f.Fuzz(func(t *testing.T, uid string, pod, entries, now []byte) {
 		folder := Folder{Dir: t.TempDir()}
 		dir := folder.of(uid)
-		if inside, err := filepath.Rel(folder.Dir, dir); err != nil || strings.ContainsRune(inside, '/') || inside == ".." {
-			t.Fatalf("UID %q is at %q", uid, dir)
-		}
+		inside, err := filepath.Rel(folder.Dir, dir)
+		assert.Require(t, err == nil && !strings.ContainsRune(inside, '/') && inside != "..", "UID %q is at %q", uid, dir)
 		if strings.Contains(uid, "\x00") || len(uid) > 200 || dir == folder.Dir {
 			return // no file system has it
 		}
@@ -31,21 +30,16 @@ func FuzzFolder(f *testing.F) {
 			assert.Must(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 		}
 		listed, err := folder.Pods()
-		if (len(listed) == 1) == (err != nil) && len(pod) > 0 {
-			t.Fatalf("listed %v with the error %v", listed, err)
-		}
+		assert.Require(t, (len(listed) == 1) != (err != nil) || len(pod) == 0, "listed %v with the error %v", listed, err)
 		record, err := folder.Read(uid)
-		if (record == nil) != (err != nil) {
-			t.Fatalf("read %v with the error %v", record, err)
-		}
+		assert.Require(t, (record == nil) == (err != nil), "read %v with the error %v", record, err)
 	})
 }
 
 // BenchmarkStep is what a milestone costs the worker: its entries in the file. The budget is
 // 1 ms.
 func BenchmarkStep(b *testing.B) {
-	w, err := Folder{Dir: b.TempDir()}.Writers().Create(Pod{UID: "u", Namespace: "default", Name: "web"})
-	assert.Must(b, err)
+	w := assert.Get(Folder{Dir: b.TempDir()}.Writers().Create(Pod{UID: "u", Namespace: "default", Name: "web"})).Must(b)
 	defer func() { _ = w.Close() }() // the folder goes
 	report := lifecycle.Report{
 		Subject: "main", Kind: lifecycle.KindExited, Code: 1, Reason: "Error", Outcome: lifecycle.ThenRestart, Span: 10 * time.Second,

@@ -16,8 +16,7 @@ import (
 // openFiles is how many files this process has open.
 func openFiles(t *testing.T) int {
 	t.Helper()
-	files, err := os.ReadDir("/proc/self/fd")
-	assert.Must(t, err)
+	files := assert.Get(os.ReadDir("/proc/self/fd")).Must(t)
 	return len(files)
 }
 
@@ -28,13 +27,11 @@ func TestOneFile(t *testing.T) {
 	before := openFiles(t)
 	var list []*Writer
 	for i := range 200 {
-		w, err := writers.Create(Pod{UID: strconv.Itoa(i)})
-		assert.Must(t, err)
+		w := assert.Get(writers.Create(Pod{UID: strconv.Itoa(i)})).Must(t)
 		list = append(list, w)
 	}
-	if files := openFiles(t) - before; files != 1 {
-		t.Errorf("%d open files for %d pods", files, len(list))
-	}
+	files := openFiles(t) - before
+	assert.True(t, files == 1, "%d open files for %d pods", files, len(list))
 	for i, w := range list {
 		if i%2 == 0 {
 			assert.Must(t, w.Close())
@@ -44,17 +41,15 @@ func TestOneFile(t *testing.T) {
 		assert.Equal(t, i%2 != 0, read(t, dir, strconv.Itoa(i)).Living, "pod %d: living", i)
 		assert.NoError(t, errors.Join(w.Close(), w.Close()))
 	}
-	if files := openFiles(t) - before; files != 0 {
-		t.Errorf("%d open files after the last pod", files)
-	}
+	files = openFiles(t) - before
+	assert.True(t, files == 0, "%d open files after the last pod", files)
 }
 
 // TestSecondWriter: a pod has one writer, whether the second is of the same process, with the same open file, or not.
 func TestSecondWriter(t *testing.T) {
 	folder := Folder{Dir: t.TempDir()}
 	writers := folder.Writers()
-	first, err := writers.Create(Pod{UID: "u"})
-	assert.Must(t, err)
+	first := assert.Get(writers.Create(Pod{UID: "u"})).Must(t)
 	for name, other := range map[string]*Writers{"same file": writers, "another file": folder.Writers()} {
 		assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf(other.Create(Pod{UID: "u"})), name)
 	}

@@ -67,8 +67,7 @@ func TestCluster(t *testing.T) {
 // newCluster has a node with a journal, one that doesn't answer and one that refuses.
 func newCluster(t *testing.T, in journal.Folder) *remote.Cluster {
 	t.Helper()
-	w, err := in.Writers().Create(journal.Pod{UID: "uid-told", Namespace: "default", Name: "told"})
-	assert.Must(t, err)
+	w := assert.Get(in.Writers().Create(journal.Pod{UID: "uid-told", Namespace: "default", Name: "told"})).Must(t)
 	t.Cleanup(func() { _ = w.Close() }) // only written to below
 	assert.Must(t, assert.ErrorOf(w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil)))
 	list := v1.PodList{Items: []v1.Pod{
@@ -88,7 +87,6 @@ func newCluster(t *testing.T, in journal.Folder) *remote.Cluster {
 	mux.HandleFunc("/api/v1/nodes/refuses/proxy/", fails(http.StatusForbidden))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
-	assert.Must(t, err)
+	client := assert.Get(kubernetes.NewForConfig(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})).Must(t)
 	return &remote.Cluster{Context: t.Context(), Client: client, Namespace: "default"}
 }

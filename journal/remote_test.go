@@ -23,22 +23,19 @@ import (
 // node; a pod that it doesn't have is none, as in a folder.
 func TestRemote(t *testing.T) {
 	in := journal.Folder{Dir: t.TempDir()}
-	w, err := in.Writers().Create(journal.Pod{UID: "u", Namespace: "default", Name: "web", Created: time.Unix(1, 0).UTC()})
-	assert.Must(t, err)
+	w := assert.Get(in.Writers().Create(journal.Pod{UID: "u", Namespace: "default", Name: "web", Created: time.Unix(1, 0).UTC()})).Must(t)
 	defer func() { _ = w.Close() }() // only written to below
 	assert.Must(t, assert.ErrorOf(w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil)))
 	assert.Must(t, w.Now(journal.Now{At: time.Unix(3, 0).UTC(), Phase: "Pending"}))
 	node := served(t, in)
 	pods, err := node.Pods()
 	want, wantErr := in.Pods()
-	if diff := cmp.Diff(want, pods); diff != "" || err != nil || wantErr != nil {
-		t.Errorf("pods (-want +got):\n%s%v %v", diff, err, wantErr)
-	}
+	diff := cmp.Diff(want, pods)
+	assert.True(t, diff == "" && err == nil && wantErr == nil, "pods (-want +got):\n%s%v %v", diff, err, wantErr)
 	got, err := node.Read("u")
 	record, wantErr := in.Read("u")
-	if diff := cmp.Diff(record, got); diff != "" || err != nil || wantErr != nil {
-		t.Errorf("record (-want +got):\n%s%v %v", diff, err, wantErr)
-	}
+	diff = cmp.Diff(record, got)
+	assert.True(t, diff == "" && err == nil && wantErr == nil, "record (-want +got):\n%s%v %v", diff, err, wantErr)
 	for _, uid := range []string{"other", "..", "../u/x"} {
 		assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(node.Read(uid)), "pod ", uid)
 	}
@@ -52,12 +49,10 @@ func served(t *testing.T, in journal.Source) remote.Node {
 	mux.Handle(prefix+"/", http.StripPrefix(prefix, remote.Handler(in)))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	address, err := url.Parse(server.URL)
-	assert.Must(t, err)
-	client, err := rest.RESTClientFor(&rest.Config{
+	address := assert.Get(url.Parse(server.URL)).Must(t)
+	client := assert.Get(rest.RESTClientFor(&rest.Config{
 		Host: address.Host, APIPath: "/api",
 		ContentConfig: rest.ContentConfig{GroupVersion: &schema.GroupVersion{Version: "v1"}, NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	return remote.Node{Context: t.Context(), Client: client, Name: "n1"}
 }

@@ -15,8 +15,7 @@ import (
 func TestSeveral(t *testing.T) {
 	first, second := journal.Folder{Dir: t.TempDir()}, journal.Folder{Dir: t.TempDir()}
 	for uid, in := range map[string]journal.Folder{"a": first, "b": second} {
-		w, err := in.Writers().Create(journal.Pod{UID: uid, Namespace: "default", Name: "pod-" + uid})
-		assert.Must(t, err)
+		w := assert.Get(in.Writers().Create(journal.Pod{UID: uid, Namespace: "default", Name: "pod-" + uid})).Must(t)
 		assert.Must(t, assert.ErrorOf(w.Step(time.Unix(2, 0), lifecycle.Accepted{}, nil)))
 		assert.Must(t, w.Close())
 	}
@@ -24,9 +23,8 @@ func TestSeveral(t *testing.T) {
 	pods, err := all.Pods()
 	assert.True(t, err == nil && len(pods) == 2 && pods[0].Name == "pod-a" && pods[1].Name == "pod-b", "pods %+v, %v", pods, err)
 	for _, uid := range []string{"a", "b"} {
-		if r, err := all.Read(uid); err != nil || r.Pod.UID != uid || len(r.Entries) != 1 {
-			t.Errorf("%s: %+v, %v", uid, r, err)
-		}
+		r, err := all.Read(uid)
+		assert.True(t, err == nil && r.Pod.UID == uid && len(r.Entries) == 1, "%s: %+v, %v", uid, r, err)
 	}
 	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(all.Read("c")), "a pod that none has")
 }

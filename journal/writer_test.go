@@ -24,8 +24,7 @@ import (
 
 func create(t *testing.T, dir, uid string) *Writer {
 	t.Helper()
-	w, err := Folder{Dir: dir}.Writers().Create(Pod{UID: uid, Namespace: "default", Name: "web"})
-	assert.Must(t, err)
+	w := assert.Get(Folder{Dir: dir}.Writers().Create(Pod{UID: uid, Namespace: "default", Name: "web"})).Must(t)
 	t.Cleanup(func() { _ = w.Close() }) // may be closed already
 	return w
 }
@@ -40,8 +39,7 @@ func report(w *Writer, length int) error {
 
 func read(t *testing.T, dir, uid string) *Record {
 	t.Helper()
-	r, err := Folder{Dir: dir}.Read(uid)
-	assert.Must(t, err)
+	r := assert.Get(Folder{Dir: dir}.Read(uid)).Must(t)
 	return r
 }
 
@@ -56,9 +54,8 @@ func TestBounds(t *testing.T) {
 	}
 	r := read(t, dir, "u")
 	first, last := r.Entries[0].ID, r.Entries[len(r.Entries)-1].ID
-	if first != 1 || last != entries || r.Left == 0 || int64(len(r.Entries))+r.Left != entries {
-		t.Errorf("%d to %d, %d left out of %d", first, last, r.Left, len(r.Entries))
-	}
+	assert.True(t, first == 1 && last == entries && r.Left != 0 && int64(len(r.Entries))+r.Left == entries,
+		"%d to %d, %d left out of %d", first, last, r.Left, len(r.Entries))
 	one, err := measure(filepath.Join(dir, "u"))
 	most := int64(firstSize + 2*newestSize + 16<<10)
 	assert.True(t, err == nil && one.bytes <= most, "%d bytes on disk, at most %d are expected; %v", one.bytes, most, err)
@@ -70,17 +67,12 @@ func TestGoesOn(t *testing.T) {
 	w := create(t, dir, "u")
 	assert.Must(t, report(w, 1))
 	assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf((Folder{Dir: dir}).Writers().Create(Pod{UID: "u"})), "a second writer")
-	if r := read(t, dir, "u"); !r.Living {
-		t.Error("the pod has a lifepod")
-	}
+	assert.True(t, read(t, dir, "u").Living, "the pod has a lifepod")
 	assert.Must(t, w.Close())
-	if r := read(t, dir, "u"); r.Living {
-		t.Error("the pod has no lifepod any more")
-	}
+	assert.True(t, !read(t, dir, "u").Living, "the pod has no lifepod any more")
 	assert.Must(t, report(create(t, dir, "u"), 1))
-	if r := read(t, dir, "u"); len(r.Entries) != 2 || r.Entries[1].ID != 2 {
-		t.Errorf("entries %+v", r.Entries)
-	}
+	r := read(t, dir, "u")
+	assert.True(t, len(r.Entries) == 2 && r.Entries[1].ID == 2, "entries %+v", r.Entries)
 }
 
 // TestFullDisk: entries for which a full disk has no room are written when there is room again, as far as they can wait; the journal
@@ -169,9 +161,7 @@ func TestKilled(t *testing.T) {
 			assert.Require(t, lines.Scan(), "it has ended by itself")
 			known, _ = strconv.ParseInt(lines.Text(), 10, 64)
 		}
-		if r := read(t, dir, "u"); !r.Living {
-			t.Error("its lifepod lives")
-		}
+		assert.True(t, read(t, dir, "u").Living, "its lifepod lives")
 		assert.ErrorIs(t, unix.EWOULDBLOCK, assert.ErrorOf((Folder{Dir: dir}).Writers().Create(Pod{UID: "u"})), "a writer beside that of another process")
 		_ = command.Process.Kill()
 		for lines.Scan() { // what it has said before its end
@@ -220,9 +210,8 @@ func TestDeletedInTheAPI(t *testing.T) {
 		want  string
 	}{{nil, ""}, {&metav1.Time{Time: at.Add(6500 * time.Millisecond)}, "7"}, {&metav1.Time{Time: at.Add(-time.Minute)}, "1"}} {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: test.until}}
-		if got := NewRecorder(nil).Step(at, lifecycle.PodUpdated{Pod: pod}, then)[0]; got.Detail[DetailGrace] != test.want {
-			t.Errorf("deleted until %v: %q seconds are left, want %q", test.until, got.Detail[DetailGrace], test.want)
-		}
+		got := NewRecorder(nil).Step(at, lifecycle.PodUpdated{Pod: pod}, then)[0]
+		assert.True(t, got.Detail[DetailGrace] == test.want, "deleted until %v: %q seconds are left, want %q", test.until, got.Detail[DetailGrace], test.want)
 	}
 }
 
@@ -240,11 +229,9 @@ func TestExitInASnapshot(t *testing.T) {
 	stopped := r.Step(at, lifecycle.RestartRequested{Container: "main"}, []lifecycle.Effect{lifecycle.StopContainer{ID: 1, Container: "main", ContainerID: "c0"}})
 	asked := stopped[len(stopped)-1]
 	ended := r.Step(at, lifecycle.Observed{Containers: first}, exit(0))
-	if decided := ended[len(ended)-1]; asked.Name != "StopContainer" || decided.Cause != asked.ID {
-		t.Errorf("the decision %+v does not follow from %+v", decided, asked)
-	}
+	decided := ended[len(ended)-1]
+	assert.True(t, asked.Name == "StopContainer" && decided.Cause == asked.ID, "the decision %+v does not follow from %+v", decided, asked)
 	crashed := r.Step(at, lifecycle.Observed{Containers: second}, exit(1))
-	if decided := crashed[len(crashed)-1]; decided.Cause != crashed[0].ID {
-		t.Errorf("the decision %+v follows from more than the snapshot", decided)
-	}
+	decided = crashed[len(crashed)-1]
+	assert.True(t, decided.Cause == crashed[0].ID, "the decision %+v follows from more than the snapshot", decided)
 }

@@ -18,8 +18,7 @@ func TestWhatPodsLeaveBelowTheRoot(t *testing.T) {
 	} {
 		write(t, filepath.Join(root, path), "x")
 	}
-	found, err := findInFolders(Place{Root: root})
-	assert.Must(t, err)
+	found := assert.Get(findInFolders(Place{Root: root})).Must(t)
 	var got []string
 	for _, leftover := range found {
 		path, _ := filepath.Rel(root, leftover.Name)
@@ -28,9 +27,8 @@ func TestWhatPodsLeaveBelowTheRoot(t *testing.T) {
 	want := []string{"pod folder pods/u1", "log folder logs/default_web_u1", "address record ipam/pods/u1", "pod record runs/.new-5", "pod record runs/u1.json"}
 	assert.Deep(t, "found", want, got)
 	assert.Must(t, Sweep(t.Context(), found))
-	if again, err := findInFolders(Place{Root: root}); len(again) > 0 || err != nil {
-		t.Errorf("after the sweep: %v, %v", again, err)
-	}
+	again, err := findInFolders(Place{Root: root})
+	assert.True(t, len(again) == 0 && err == nil, "after the sweep: %v, %v", again, err)
 	for _, kept := range []string{"ipam/lock", "containerd/x", "certs.d/x"} {
 		assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(root, kept))))
 	}
@@ -41,16 +39,13 @@ func TestInUse(t *testing.T) {
 	place := Place{Root: t.TempDir()}
 	path := filepath.Join(place.Root, "runs", "u1.json")
 	write(t, path, "{}")
-	if used, err := InUse(place); used || err != nil {
-		t.Errorf("nobody holds it: want false, got %v, %v", used, err)
-	}
-	record, err := os.Open(path)
-	assert.Must(t, err)
+	used, err := InUse(place)
+	assert.True(t, !used && err == nil, "nobody holds it: want false, got %v, %v", used, err)
+	record := assert.Get(os.Open(path)).Must(t)
 	defer func() { _ = record.Close() }()
 	assert.Must(t, unix.Flock(int(record.Fd()), unix.LOCK_EX))
-	if used, err := InUse(place); !used || err != nil {
-		t.Errorf("held: want true, got %v, %v", used, err)
-	}
+	used, err = InUse(place)
+	assert.True(t, used && err == nil, "held: want true, got %v, %v", used, err)
 }
 
 // What a pod on another runtime has stays: its containers may run on.
@@ -64,8 +59,7 @@ func TestForeignPodsStay(t *testing.T) {
 	write(t, filepath.Join(place.Root, "runs/ours.json"), `{"endpoint":"unix:///run/lifepod/containerd.sock"}`)
 	write(t, filepath.Join(place.Root, "runs/theirs.json"), `{"endpoint":"unix:///run/crio/crio.sock"}`)
 	write(t, filepath.Join(place.Root, "runs/torn.json"), ``)
-	found, err := fakeSystem(t).find(t.Context(), place)
-	assert.Must(t, err)
+	found := assert.Get(fakeSystem(t).find(t.Context(), place)).Must(t)
 	var got []string
 	for _, leftover := range found {
 		path, _ := filepath.Rel(place.Root, leftover.Name)
@@ -76,7 +70,7 @@ func TestForeignPodsStay(t *testing.T) {
 		"pod record runs/ours.checkpoint", "pod record runs/ours.json", "pod on another runtime runs/theirs.json", "pod record runs/torn.json",
 	}
 	assert.Deep(t, "found", want, got)
-	err = Sweep(t.Context(), found)
+	err := Sweep(t.Context(), found)
 	wantErr := "remove pod on another runtime " + filepath.Join(place.Root, "runs/theirs.json") +
 		": its pod is on another runtime, unix:///run/crio/crio.sock: lifepod ps names it, lifepod stop ends it"
 	assert.Error(t, wantErr, err, "sweep")

@@ -68,8 +68,7 @@ func TestFindProcesses(t *testing.T) {
 		fakeProcess{pid: 30, program: root + "/bin/lifepod", arguments: []string{"lifepod"}},
 		fakeProcess{pid: os.Getpid(), program: root + "/bin/lifepod", arguments: []string{"lifepod"}, parent: 30},
 	)
-	found, err := s.findProcesses(Place{Root: root, RunDir: run})
-	assert.Must(t, err)
+	found := assert.Get(s.findProcesses(Place{Root: root, RunDir: run})).Must(t)
 	var got []string
 	for _, leftover := range found {
 		got = append(got, leftover.Name)
@@ -104,8 +103,7 @@ func TestFindCgroups(t *testing.T) {
 			if c.name != "v1" {
 				write(t, filepath.Join(s.cgroup, "cgroup.controllers"), "cpu memory pids\n")
 			}
-			got, err := s.findCgroups(Place{CgroupParent: "/lifepod"})
-			assert.Must(t, err)
+			got := assert.Get(s.findCgroups(Place{CgroupParent: "/lifepod"})).Must(t)
 			for i := range got {
 				got[i].Name, _ = filepath.Rel(s.cgroup, got[i].Name)
 			}
@@ -140,8 +138,7 @@ func TestIsDisk(t *testing.T) {
 }
 
 func TestSweepSparesAnotherProcessOfThatPID(t *testing.T) {
-	self, err := pidfd.Find(os.Getpid())
-	assert.Must(t, err)
+	self := assert.Get(pidfd.Find(os.Getpid())).Must(t)
 	self.StartTicks++
 	assert.NoError(t, Sweep(t.Context(), []Leftover{{Kind: Process, process: self}}), "the process that asks")
 }
@@ -155,10 +152,8 @@ func TestWithout(t *testing.T) {
 	}
 	want := []Leftover{{Kind: PodFolder, Name: "/r/pods/u2"}, {Kind: PodRecord, Name: "/r/runs/u2.json"}}
 	assert.Deep(t, "", want, Without(found, []string{"u1"}, true), cmpopts.IgnoreUnexported(Leftover{}))
-	if got := Without(found, []string{"u1"}, false); len(got) != 6 {
-		t.Errorf("while none of them runs: %v", got)
-	}
-	if got := Without(found, nil, false); len(got) != len(found) {
-		t.Errorf("without unattended pods: %v", got)
-	}
+	got := Without(found, []string{"u1"}, false)
+	assert.True(t, len(got) == 6, "while none of them runs: %v", got)
+	got = Without(found, nil, false)
+	assert.True(t, len(got) == len(found), "without unattended pods: %v", got)
 }

@@ -163,12 +163,10 @@ func TestAdoptedEphemeralRanOnce(t *testing.T) {
 			tr.m, tr.pending = Adopt(pod, tr.m.options, tr.runtime.snapshot(Result{}, tr.now)), nil
 			tr.feed(Resumed{})
 			tr.settle(t, nil)
-			if c := tr.m.containerNamed("debug"); c.Position != exited || c.ID != "ran" {
-				t.Errorf("the container is %v as %q", c.Position, c.ID)
-			}
-			if slices.ContainsFunc(tr.runtime.containers, func(c ObservedContainer) bool { return c.ID == "late" }) {
-				t.Errorf("the runtime has %+v", tr.runtime.containers)
-			}
+			c := tr.m.containerNamed("debug")
+			assert.True(t, c.Position == exited && c.ID == "ran", "the container is %v as %q", c.Position, c.ID)
+			assert.True(t, !slices.ContainsFunc(tr.runtime.containers, func(c ObservedContainer) bool { return c.ID == "late" }),
+				"the runtime has %+v", tr.runtime.containers)
 		})
 	}
 }

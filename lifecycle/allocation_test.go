@@ -21,16 +21,14 @@ func TestAllocationsOfVersion2(t *testing.T) {
 	m := New(pod, DefaultOptions())
 	c := m.containers[1]
 	c.Position, c.ID, c.Actuated = running, "a-0", v1.ResourceRequirements{}
-	text, err := json.Marshal(m.Checkpoint())
-	assert.Must(t, err)
+	text := assert.Get(json.Marshal(m.Checkpoint())).Must(t)
 	was := strings.Replace(string(text), `"version":4`, `"version":2`, 1)
 	was = strings.Replace(was, `"containers":`, `"resize":{"desired":[{"name":"i","resources":{}},{"name":"a","resources":{"requests":{"cpu":"1"}}}],`+
 		`"held":[[{"name":"i","resources":{}},{"name":"a","resources":{}}]]},"containers":`, 1)
 	assert.Require(t, was != string(text) && strings.Contains(was, "desired"), "no resize in %s", text)
 	var read Checkpoint
 	assert.Must(t, json.Unmarshal([]byte(was), &read))
-	got, err := Restore(pod, DefaultOptions(), read)
-	assert.Must(t, err)
+	got := assert.Get(Restore(pod, DefaultOptions(), read)).Must(t)
 	for name, requested := range map[string]*v1.Pod{"restored": got.RequestedPod(), "shown": read.Object(pod)} {
 		diff := cmp.Diff(&own, requested.Spec.Resources)
 		assert.True(t, diff == "", "%s: the pod as a whole (-want +got):\n%s", name, diff)

@@ -36,8 +36,7 @@ func TestEverythingSurvives(t *testing.T) {
 	for _, c := range was.containers {
 		c.Name = c.spec.Name
 	}
-	got, err := Restore(pod, DefaultOptions(), throughJSON(t, was.Checkpoint()))
-	assert.Must(t, err)
+	got := assert.Get(Restore(pod, DefaultOptions(), throughJSON(t, was.Checkpoint()))).Must(t)
 	c := survival{t: t, used: map[string]bool{}}
 	c.compare("Machine", reflect.ValueOf(was).Elem(), reflect.ValueOf(got).Elem())
 	for _, name := range volatile {
@@ -223,8 +222,7 @@ func TestChangedSpecSurvives(t *testing.T) {
 	m.Step(Event{At: now, Fact: EphemeralContainerAdded{Container: added}})
 	m.Step(Event{At: now, Fact: ConditionSet{Condition: v1.PodCondition{Type: "example.com/gate", Status: v1.ConditionTrue}}})
 	for range 2 { // a machine that was restored is saved again
-		restored, err := Restore(checkpointPod(), DefaultOptions(), throughJSON(t, m.Checkpoint()))
-		assert.Must(t, err)
+		restored := assert.Get(Restore(checkpointPod(), DefaultOptions(), throughJSON(t, m.Checkpoint()))).Must(t)
 		assert.Deep(t, "pod", m.Pod(), restored.Pod())
 		m = restored
 	}
@@ -243,11 +241,9 @@ func namesOf[T interface {
 	encoding.TextMarshaler
 }](t *testing.T, last T, read func([]byte) (T, error)) {
 	for v := T(0); v <= last; v++ {
-		name, err := v.MarshalText()
-		assert.Must(t, err)
-		if got, err := read(name); got != v || err != nil {
-			t.Errorf("%T %s is read as %v, %v", v, name, got, err)
-		}
+		name := assert.Get(v.MarshalText()).Must(t)
+		got, err := read(name)
+		assert.True(t, got == v && err == nil, "%T %s is read as %v, %v", v, name, got, err)
 	}
 }
 
@@ -267,8 +263,7 @@ func TestRestoreRefuses(t *testing.T) {
 		{"position", `"position":"absent"`, `"position":""`, `checkpoint has the unknown word ""`},
 		{"sandbox", `"state":"none"`, `"state":"gone"`, `checkpoint has the unknown word "gone"`},
 	}
-	text, err := json.Marshal(New(checkpointPod(), DefaultOptions()).Checkpoint())
-	assert.Must(t, err)
+	text := assert.Get(json.Marshal(New(checkpointPod(), DefaultOptions()).Checkpoint())).Must(t)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			spoiled := strings.Replace(string(text), test.was, test.now, 1)

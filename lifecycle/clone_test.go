@@ -17,9 +17,8 @@ func TestCloneIsIndependent(t *testing.T) {
 	before := string(textOf(t, tr.m.Checkpoint()))
 	clone := tr.m.Clone()
 	clone.Step(Event{At: tr.now, Fact: refused})
-	if now := string(textOf(t, tr.m.Checkpoint())); now != before {
-		t.Errorf("after a step of its copy the machine is\n%s\nbefore\n%s", now, before)
-	}
+	now := string(textOf(t, tr.m.Checkpoint()))
+	assert.True(t, now == before, "after a step of its copy the machine is\n%s\nbefore\n%s", now, before)
 	assert.True(t, !sameMemory(clone.derived.containers, tr.m.derived.containers), "the copy changes what the machine shows of its containers")
 	assert.True(t, clone.Checkpoint().ImageBack["img:1"].Delay != 0, "the copy has no back-off of its image")
 }

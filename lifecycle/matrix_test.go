@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle/group"
 )
 
@@ -93,9 +94,7 @@ func (tr *transcript) position() string {
 // the world after each step.
 func prefixes(t testing.TB, text string) []*transcript {
 	pod := &v1.Pod{}
-	if err := yaml.Unmarshal([]byte(text), pod); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, yaml.Unmarshal([]byte(text), pod))
 	defaults(pod)
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	tr := &transcript{start: start, now: start, m: New(pod, DefaultOptions())}
@@ -130,9 +129,7 @@ func prefixes(t testing.TB, text string) []*transcript {
 			keep(Woke{})
 		}
 	}
-	if tr.m.Stage() != Gone {
-		t.Fatalf("the life does not end: %v", tr.m.Stage())
-	}
+	assert.Require(t, tr.m.Stage() == Gone, "the life does not end: %v", tr.m.Stage())
 	return list
 }
 
@@ -240,33 +237,23 @@ func TestEveryFactIsTried(t *testing.T) {
 		}
 	}
 	for _, name := range factTypes(t) {
-		if !tried[name] {
-			t.Errorf("the matrix does not try %s", name)
-		}
+		assert.True(t, tried[name], "the matrix does not try %s", name)
 	}
 }
 
 // factTypes are the names of all types of facts.
 func factTypes(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := assert.Get(filepath.Glob("*.go")).Must(t)
 	var names []string
 	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := assert.Get(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)).Must(t)
 		for _, d := range parsed.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == "isFact" {
 				names = append(names, f.Recv.List[0].Type.(*ast.Ident).Name)
 			}
 		}
 	}
-	if len(names) == 0 {
-		t.Fatal("no facts are declared")
-	}
+	assert.Require(t, len(names) != 0, "no facts are declared")
 	return names
 }

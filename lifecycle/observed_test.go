@@ -66,8 +66,7 @@ func TestLateCreateIsNotAnothers(t *testing.T) {
 		tr.now = tr.now.Add(time.Second)
 		from := throughJSON(t, tr.m.Checkpoint())
 		assert.Require(t, !from.Overtaken(tr.runtime.snapshot(Result{}, tr.now)), "the pod counts as another agent's")
-		restored, err := Restore(tr.m.pod, tr.m.options, from)
-		assert.Must(t, err)
+		restored := assert.Get(Restore(tr.m.pod, tr.m.options, from)).Must(t)
 		tr.m, tr.pending = restored, nil
 		tr.feed(Resumed{})
 		tr.settle(t, []string{"CreateContainer"})
@@ -121,8 +120,7 @@ func TestRemovedStrayIsNotAdopted(t *testing.T) {
 	tr.settle(t, []string{"CreateContainer"})
 	assert.Require(t, len(tr.pending) == 1, "%v, want the second create", tr.pending)
 
-	next, err := Restore(tr.m.pod, tr.m.options, throughJSON(t, tr.m.Checkpoint()))
-	assert.Must(t, err)
+	next := assert.Get(Restore(tr.m.pod, tr.m.options, throughJSON(t, tr.m.Checkpoint()))).Must(t)
 	tr.m, tr.pending = next, nil
 	tr.feed(Resumed{})
 	tr.settle(t, []string{"RemoveContainer"})

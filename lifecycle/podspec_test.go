@@ -26,9 +26,8 @@ func TestObjectOfCheckpoint(t *testing.T) {
 		"of the checkpoint": throughJSON(t, m.Checkpoint()).Object(pod),
 	} {
 		ends := got.DeletionTimestamp
-		if got.Generation != pod.Generation+2 || ends == nil || !ends.Time.Equal(now.Add(7*time.Second)) {
-			t.Errorf("%s: generation %d, want %d; ends at %v", name, got.Generation, pod.Generation+2, ends)
-		}
+		assert.True(t, got.Generation == pod.Generation+2 && ends != nil && ends.Time.Equal(now.Add(7*time.Second)),
+			"%s: generation %d, want %d; ends at %v", name, got.Generation, pod.Generation+2, ends)
 		asked := got.Spec.Containers[0].Resources.Requests.Cpu()
 		assert.True(t, asked.String() == "1", "%s: asks for %v cpu, want 1", name, asked)
 	}
@@ -75,12 +74,10 @@ func TestPodIsSharedUntilItChanges(t *testing.T) {
 		}
 		is, want := m.Pod().DeepCopy(), newer
 		is.Status.Phase, is.ResourceVersion = want.Status.Phase, want.ResourceVersion // are not the machine's
-		if diff := cmp.Diff(want, is); diff != "" {
-			t.Errorf("%s: the pod, -want +got:\n%s", name, diff)
-		}
-		if diff := cmp.Diff(unchanged, given); diff != "" {
-			t.Fatalf("%s: the pod that was given has changed:\n%s", name, diff)
-		}
+		diff := cmp.Diff(want, is)
+		assert.True(t, diff == "", "%s: the pod, -want +got:\n%s", name, diff)
+		diff = cmp.Diff(unchanged, given)
+		assert.Require(t, diff == "", "%s: the pod that was given has changed:\n%s", name, diff)
 	}
 }
 

@@ -113,9 +113,7 @@ func TestUnshownCostsNothing(t *testing.T) {
 			effects = append(effects, unshown(m, AnswerTo(e, nil))...)
 		}
 	}
-	if m.Stage() != Gone {
-		t.Errorf("the pod is %v, and not gone", m.Stage())
-	}
+	assert.True(t, m.Stage() == Gone, "the pod is %v, and not gone", m.Stage())
 	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
 	tr.settle(t, nil)
 	unshown(tr.m, ContainerRunning{ContainerID: "a-0"})

@@ -76,9 +76,7 @@ func TestStatusOfRunningPod(t *testing.T) {
 	for i := range got.ContainerStatuses {
 		got.ContainerStatuses[i].Resources, got.ContainerStatuses[i].AllocatedResources = nil, nil
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("status (-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "status", want, got)
 	scheduled := condition(status.Conditions, v1.PodScheduled)
 	wantScheduled := &v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, ObservedGeneration: 1, LastTransitionTime: began}
 	if diff := cmp.Diff(wantScheduled, scheduled); diff != "" { // A-SCHED-4
@@ -106,9 +104,8 @@ func TestStatusKeepsItsTimes(t *testing.T) {
 		v1.PodScheduled: 0, v1.PodInitialized: 0, v1.PodReadyToStartContainers: 20, v1.ContainersReady: 20, v1.PodReady: 20,
 	}
 	assert.Deep(t, "transition times", want, got)
-	if status.StartTime.Unix() != tr.start.Unix() || status.PodIP != "10.0.0.2" || tr.m.Stage() != Gone {
-		t.Errorf("start %v, address %q, stage %v", status.StartTime, status.PodIP, tr.m.Stage())
-	}
+	assert.True(t, status.StartTime.Unix() == tr.start.Unix() && status.PodIP == "10.0.0.2" && tr.m.Stage() == Gone,
+		"start %v, address %q, stage %v", status.StartTime, status.PodIP, tr.m.Stage())
 }
 
 // A status that says nothing new is not published (A-STAT-3).
@@ -116,14 +113,12 @@ func TestStatusIsPublishedOnce(t *testing.T) {
 	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
 	tr.settle(t, nil)
 	running := ContainerRunning{ContainerID: "a-0", StartedAt: tr.now, Image: "x:1", ImageRef: "x@sha256:1"}
-	if got := statuses(tr, running); len(got) != 1 {
-		t.Errorf("%d statuses for a new image name, want 1", len(got))
-	}
+	got := statuses(tr, running)
+	assert.True(t, len(got) == 1, "%d statuses for a new image name, want 1", len(got))
 	tr.now = tr.now.Add(time.Minute)
 	snapshot := tr.runtime.snapshot(Result{}, tr.now)
-	if got := statuses(tr, running, snapshot, Woke{}, snapshot); len(got) != 0 {
-		t.Errorf("%d statuses for nothing new: %+v", len(got), got)
-	}
+	got = statuses(tr, running, snapshot, Woke{}, snapshot)
+	assert.True(t, len(got) == 0, "%d statuses for nothing new: %+v", len(got), got)
 }
 
 // A snapshot that began before the last action says nothing about it: a
@@ -133,13 +128,10 @@ func TestStaleSnapshotIsNotBelieved(t *testing.T) {
 	before := tr.now
 	tr.now = tr.now.Add(time.Second)
 	tr.settle(t, nil)
-	if got := statuses(tr, Observed{Began: before}); len(got) != 0 || tr.m.Status().Phase != v1.PodRunning {
-		t.Errorf("a stale snapshot changed the status: %+v", got)
-	}
+	got := statuses(tr, Observed{Began: before})
+	assert.True(t, len(got) == 0 && tr.m.Status().Phase == v1.PodRunning, "a stale snapshot changed the status: %+v", got)
 	tr.now = tr.now.Add(time.Second)
-	if got := statuses(tr, Observed{Began: tr.now}); len(got) == 0 {
-		t.Error("a fresh snapshot without the container changes nothing")
-	}
+	assert.True(t, len(statuses(tr, Observed{Began: tr.now})) != 0, "a fresh snapshot without the container changes nothing")
 }
 
 // A container is created from the image that was found, by the runtime's ID for it
@@ -168,9 +160,7 @@ func TestStatusWaitsForStart(t *testing.T) {
 		t.Errorf("%d statuses while it starts", len(got))
 	}
 	got := statuses(tr, ContainerRunning{ContainerID: "a-0", StartedAt: tr.now})
-	if len(got) != 1 || got[0].Phase != v1.PodRunning || got[0].ContainerStatuses[0].ContainerID != "containerd://a-0" {
-		t.Errorf("when it runs: %+v", got)
-	}
+	assert.True(t, len(got) == 1 && got[0].Phase == v1.PodRunning && got[0].ContainerStatuses[0].ContainerID == "containerd://a-0", "when it runs: %+v", got)
 
 	slow := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
 	slow.settle(t, []string{"StartContainer"})
@@ -252,15 +242,11 @@ func TestDualStackStatus(t *testing.T) {
 		}
 	}
 	status := m.Status()
-	if diff := cmp.Diff([]v1.PodIP{{IP: "10.0.0.2"}, {IP: "fd00::2"}}, status.PodIPs); diff != "" || status.PodIP != "10.0.0.2" {
-		t.Errorf("A-CST-17 podIP %s, podIPs (-want +got):\n%s", status.PodIP, diff)
-	}
-	if diff := cmp.Diff([]v1.HostIP{{IP: "192.0.2.1"}, {IP: "2001:db8::1"}}, status.HostIPs); diff != "" || status.HostIP != "192.0.2.1" {
-		t.Errorf("A-CST-17 hostIP %s, hostIPs (-want +got):\n%s", status.HostIP, diff)
-	}
-	if diff := cmp.Diff([]string{"10.0.0.2", "fd00::2"}, created.PodIPs); diff != "" {
-		t.Errorf("A-NET-1 the container's addresses (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff([]v1.PodIP{{IP: "10.0.0.2"}, {IP: "fd00::2"}}, status.PodIPs)
+	assert.True(t, diff == "" && status.PodIP == "10.0.0.2", "A-CST-17 podIP %s, podIPs (-want +got):\n%s", status.PodIP, diff)
+	diff = cmp.Diff([]v1.HostIP{{IP: "192.0.2.1"}, {IP: "2001:db8::1"}}, status.HostIPs)
+	assert.True(t, diff == "" && status.HostIP == "192.0.2.1", "A-CST-17 hostIP %s, hostIPs (-want +got):\n%s", status.HostIP, diff)
+	assert.Deep(t, "A-NET-1 the container's addresses", []string{"10.0.0.2", "fd00::2"}, created.PodIPs)
 }
 
 // The next agent may run on a machine with another address: that is the one shown (A-CST-17).
@@ -269,8 +255,7 @@ func TestHostAddressChanges(t *testing.T) {
 	tr.settle(t, nil)
 	options := tr.m.options
 	options.HostIPs = []string{"192.0.2.9"}
-	next, err := Restore(tr.m.pod, options, throughJSON(t, tr.m.Checkpoint()))
-	assert.Must(t, err)
+	next := assert.Get(Restore(tr.m.pod, options, throughJSON(t, tr.m.Checkpoint()))).Must(t)
 	tr.m = next
 	tr.feed(Resumed{})
 	status := tr.m.Status()

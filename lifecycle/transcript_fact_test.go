@@ -95,14 +95,11 @@ func TestLogOfAWalkIsPlayed(t *testing.T) {
 			verbs[d.Cmd]++
 			return tr.said(t, d)
 		})
-		if diff := gocmp.Diff(string(textOf(t, w.m.Checkpoint())), string(textOf(t, tr.m.Checkpoint()))); diff != "" {
-			t.Errorf("the machine of the walk (-), of its transcript (+):\n%s", diff)
-		}
+		diff := gocmp.Diff(string(textOf(t, w.m.Checkpoint())), string(textOf(t, tr.m.Checkpoint())))
+		assert.True(t, diff == "", "the machine of the walk (-), of its transcript (+):\n%s", diff)
 	})
 	for _, verb := range []string{"pod", "fact", "crash", "adopt-seen"} {
-		if verbs[verb] == 0 {
-			t.Errorf("no walk had the verb %s", verb)
-		}
+		assert.True(t, verbs[verb] != 0, "no walk had the verb %s", verb)
 	}
 }
 

@@ -328,8 +328,7 @@ func (tr *transcript) succeed(t *testing.T, i int) {
 
 // advance lets time pass; timers fire exactly when they were asked for.
 func (tr *transcript) advance(t *testing.T, d string) {
-	by, err := time.ParseDuration(d)
-	assert.Must(t, err)
+	by := assert.Get(time.ParseDuration(d)).Must(t)
 	end := tr.now.Add(by)
 	for !tr.wakeAt.IsZero() && !tr.wakeAt.After(end) {
 		tr.now, tr.wakeAt = later(tr.now, tr.wakeAt), time.Time{}

@@ -30,9 +30,8 @@ func TestMaxRestarts(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			n, window, err := parseMaxRestarts(text)
-			if n != want.n || window != want.window || (err != nil) != want.refused {
-				t.Errorf("%d restarts in %v, error %v; want %d in %v, refused: %t", n, window, err, want.n, want.window, want.refused)
-			}
+			assert.True(t, n == want.n && window == want.window && (err != nil) == want.refused,
+				"%d restarts in %v, error %v; want %d in %v, refused: %t", n, window, err, want.n, want.window, want.refused)
 		})
 	}
 }
@@ -55,18 +54,16 @@ func TestSparedInstancesAreThoseOfTheirAttempts(t *testing.T) {
 		tr.feed(tr.runtime.end(t, tr.runtime.idOf(t, "a"), ContainerExited{ExitCode: 1, FinishedAt: tr.now}))
 	}
 	exits()
-	if got := spared(); !slices.Equal(got, []uint32{0}) {
-		t.Errorf("after the first exit attempts %d are removed, want 0", got)
-	}
+	got := spared()
+	assert.True(t, slices.Equal(got, []uint32{0}), "after the first exit attempts %d are removed, want 0", got)
 	tr = playing(t, v1.PodSpec{RestartPolicy: v1.RestartPolicyAlways, Containers: []v1.Container{{Name: "a"}}})
 	for range 2 {
 		exits()
 		tr.advance(t, (time.Minute).String())
 	}
 	exits()
-	if got := spared(); !slices.Equal(got, []uint32{1, 2}) {
-		t.Errorf("after the third exit attempts %d are removed, want 1 and 2", got)
-	}
+	got = spared()
+	assert.True(t, slices.Equal(got, []uint32{1, 2}), "after the third exit attempts %d are removed, want 1 and 2", got)
 }
 
 // With the next instance the one before the last is removed, and its log, which the attempt names (B-GC-2).
@@ -79,7 +76,6 @@ func TestRemovedInstanceIsThatOfItsAttempt(t *testing.T) {
 	}
 	tr.settle(t, []string{"RemoveContainer"})
 	assert.Require(t, len(tr.pending) == 1, "asked for %v, want one removal", tr.pending)
-	if remove := tr.pending[0].(RemoveContainer); remove.ContainerID != "a-0" || remove.Attempt != 0 {
-		t.Errorf("%s is removed as attempt %d, want a-0 as attempt 0", remove.ContainerID, remove.Attempt)
-	}
+	remove := tr.pending[0].(RemoveContainer)
+	assert.True(t, remove.ContainerID == "a-0" && remove.Attempt == 0, "%s is removed as attempt %d, want a-0 as attempt 0", remove.ContainerID, remove.Attempt)
 }

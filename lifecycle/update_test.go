@@ -21,9 +21,8 @@ func TestUpdatedSpec(t *testing.T) {
 	newer.Spec.TerminationGracePeriodSeconds = new(int64(1))
 	newer.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
 	tr.feed(PodUpdated{Pod: newer})
-	if !slices.ContainsFunc(tr.pending, func(e Effect) bool { _, is := e.(AdmitResize); return is }) {
-		t.Errorf("nobody is asked whether there is room: %v", tr.pending)
-	}
+	assert.True(t, slices.ContainsFunc(tr.pending, func(e Effect) bool { _, is := e.(AdmitResize); return is }),
+		"nobody is asked whether there is room: %v", tr.pending)
 	grace := tr.m.pod.Spec.TerminationGracePeriodSeconds
 	assert.True(t, *grace == 1, "grace %d", *grace)
 }

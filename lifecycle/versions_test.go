@@ -32,9 +32,8 @@ type keptCheckpoint struct {
 func TestEarlierVersionsAreRead(t *testing.T) {
 	for version := 1; version <= CheckpointVersion; version++ {
 		files, err := filepath.Glob(fmt.Sprintf("checkpoints/version%d/*.json", version))
-		if err != nil || len(files) == 0 && version < CheckpointVersion {
-			t.Errorf("no checkpoint of version %d is kept (%v): kill -9 a lifepod of that version", version, err)
-		}
+		assert.True(t, err == nil && (len(files) != 0 || version >= CheckpointVersion),
+			"no checkpoint of version %d is kept (%v): kill -9 a lifepod of that version", version, err)
 		for _, file := range files {
 			t.Run(file, func(t *testing.T) { readKept(t, file, version) })
 		}
@@ -42,8 +41,7 @@ func TestEarlierVersionsAreRead(t *testing.T) {
 }
 
 func readKept(t *testing.T, file string, version int) {
-	data, err := os.ReadFile(file)
-	assert.Must(t, err)
+	data := assert.Get(os.ReadFile(file)).Must(t)
 	var kept keptCheckpoint
 	var from Checkpoint
 	assert.Must(t, json.Unmarshal(data, &kept))
@@ -53,12 +51,10 @@ func readKept(t *testing.T, file string, version int) {
 	for _, ip := range from.Reported.HostIPs {
 		options.HostIPs = append(options.HostIPs, ip.IP)
 	}
-	m, err := Restore(kept.Pod, options, from)
-	assert.Must(t, err)
+	m := assert.Get(Restore(kept.Pod, options, from)).Must(t)
 	next := m.Checkpoint()
 	next.Clock = from.Clock // the caller's
-	again, err := json.Marshal(next)
-	assert.Must(t, err)
+	again := assert.Get(json.Marshal(next)).Must(t)
 	diff := cmp.Diff(facts(t, kept.Checkpoint), facts(t, again), cmp.FilterPath(ofAnEarlierVersion, cmp.Ignore()))
 	assert.True(t, diff == "", "what was said, and what became of it (-was +is):\n%s", diff)
 	for _, e := range m.Step(Event{At: from.StartTime.Add(time.Hour), Fact: Resumed{}}) {

@@ -56,14 +56,11 @@ func waitsAreLawful(t fataler, m *Machine) {
 
 // TestEveryKindOfWaitIsShown: each of them is in a transcript.
 func TestEveryKindOfWaitIsShown(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "wait.go", nil, 0)
-	assert.Must(t, err)
-	paths, err := filepath.Glob("testdata/waits_*")
-	assert.Must(t, err)
+	file := assert.Get(parser.ParseFile(token.NewFileSet(), "wait.go", nil, 0)).Must(t)
+	paths := assert.Get(filepath.Glob("testdata/waits_*")).Must(t)
 	var shown strings.Builder
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		assert.Must(t, err)
+		text := assert.Get(os.ReadFile(path)).Must(t)
 		shown.Write(text)
 	}
 	kinds := 0
@@ -72,8 +69,7 @@ func TestEveryKindOfWaitIsShown(t *testing.T) {
 		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Wait") {
 			return true
 		}
-		kind, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-		assert.Must(t, err)
+		kind := assert.Get(strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)).Must(t)
 		kinds++
 		assert.True(t, strings.Contains(shown.String(), ": "+kind+" "), "no transcript shows that anything waits for %q", kind)
 		return true

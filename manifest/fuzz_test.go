@@ -28,14 +28,10 @@ func FuzzRead(f *testing.F) {
 		first, err := Read([]Source{source}, Options{Now: now})
 		var e *Error
 		if err != nil {
-			if first != nil || !errors.As(err, &e) || e.Problem == "" {
-				t.Fatalf("Read gave %v and %#v", first, err)
-			}
+			assert.Require(t, first == nil && errors.As(err, &e) && e.Problem != "", "Read gave %v and %#v", first, err)
 			return
 		}
-		if first == nil || first.Pod == nil {
-			t.Fatal("Read gave neither a Pod nor an error")
-		}
+		assert.Require(t, first != nil && first.Pod != nil, "Read gave neither a Pod nor an error")
 		second, err := Read([]Source{{Name: "again", Data: written(t, first)}}, Options{Now: now})
 		assert.Require(t, err == nil, "what was read is refused when it is read again: %v", err)
 		second.Warnings = first.Warnings

@@ -69,9 +69,7 @@ func example(t testing.TB, name string) []byte {
 
 func outcome(t *testing.T, verb string, set *Set, err error) string {
 	if err != nil {
-		if set != nil {
-			t.Errorf("Read gave a Set and the error %v", err)
-		}
+		assert.True(t, set == nil, "Read gave a Set and the error %v", err)
 		return "error: " + err.Error()
 	}
 	var out strings.Builder
@@ -100,9 +98,7 @@ func outcome(t *testing.T, verb string, set *Set, err error) string {
 func outcomeOfAll(t *testing.T, sources []Source, o Options) string {
 	group, err := ReadAll(sources, o)
 	if err != nil {
-		if group != nil {
-			t.Errorf("ReadAll gave a Group and the error %v", err)
-		}
+		assert.True(t, group == nil, "ReadAll gave a Group and the error %v", err)
 		return "error: " + err.Error()
 	}
 	var out strings.Builder

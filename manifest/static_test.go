@@ -146,8 +146,7 @@ kind: Secret
 metadata: {name: s}
 stringData: {k: v}
 `
-	set, err := ReadStatic(Source{Name: "f", Data: []byte(text)}, StaticOptions{NodeName: "n"})
-	assert.Must(t, err)
+	set := assert.Get(ReadStatic(Source{Name: "f", Data: []byte(text)}, StaticOptions{NodeName: "n"})).Must(t)
 	var names []string
 	for _, p := range set.Pods {
 		names = append(names, p.Name)
@@ -155,7 +154,7 @@ stringData: {k: v}
 	assert.Deep(t, "pods", []string{"a-n", "b-n"}, names)
 	want := []string{"f:5: document 1: spec.containers[0].comand: unknown field; did you mean command?"}
 	assert.Deep(t, "warnings", want, set.Warnings)
-	err = Unsatisfied(set.Pods[1], nil, set.Secrets)
+	err := Unsatisfied(set.Pods[1], nil, set.Secrets)
 	assert.True(t, err == nil && set.Secrets[0].Namespace == "x", "Secret in %s: %v", set.Secrets[0].Namespace, err)
 	wantErr := `spec.containers[0].envFrom[0].secretRef.name: there is no Secret "s" in namespace x; a static pod uses those of the files beside it only: add it there, or set optional: true`
 	assert.Error(t, wantErr, Unsatisfied(set.Pods[1], nil, nil))

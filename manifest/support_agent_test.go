@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
@@ -102,9 +103,8 @@ func TestAgentAnswersForRefusedFields(t *testing.T) {
 				Containers: []v1.Container{{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "v", MountPath: "/v"}}}},
 			}}
 			answer.set(&pod.Spec)
-			if said := agentRefusal(t, pod); !strings.Contains(said, answer.says) {
-				t.Errorf("the agent says %q, want %q in it", said, answer.says)
-			}
+			said := agentRefusal(t, pod)
+			assert.True(t, strings.Contains(said, answer.says), "the agent says %q, want %q in it", said, answer.says)
 		})
 	}
 }

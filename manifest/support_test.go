@@ -8,6 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestSupportTable walks the Go types of a Pod's spec, below each field that is used, and wants exactly
@@ -16,18 +18,13 @@ func TestSupportTable(t *testing.T) {
 	met := map[string]bool{}
 	walkUsed(reflect.TypeFor[v1.PodSpec](), met, map[reflect.Type]bool{})
 	for _, name := range sortedKeys(met) {
-		if _, ok := fieldSupport[name]; !ok {
-			t.Errorf("%s is a field of the Kubernetes API: list it in fieldSupport as used, refused, ignored or pointless", name)
-		}
+		_, ok := fieldSupport[name]
+		assert.True(t, ok, "%s is a field of the Kubernetes API: list it in fieldSupport as used, refused, ignored or pointless", name)
 	}
 	for _, name := range sortedKeys(fieldSupport) {
-		if !met[name] {
-			t.Errorf("%s is in fieldSupport, but not a field of the Kubernetes API below one that is used", name)
-		}
+		assert.True(t, met[name], "%s is in fieldSupport, but not a field of the Kubernetes API below one that is used", name)
 	}
-	if len(met) < 150 {
-		t.Errorf("met only %d fields: the walk is broken", len(met))
-	}
+	assert.True(t, len(met) >= 150, "met only %d fields: the walk is broken", len(met))
 }
 
 func walkUsed(t reflect.Type, met map[string]bool, seen map[reflect.Type]bool) {
@@ -61,15 +58,12 @@ func TestWorkloadSupport(t *testing.T) {
 		for f := range fields(spec) {
 			name := spec.Name() + "." + f.json
 			met[name] = true
-			if _, ok := workloadSupport[name]; !ok {
-				t.Errorf("%s is a field of the Kubernetes API: list it in workloadSupport as used, refused, ignored or pointless", name)
-			}
+			_, ok := workloadSupport[name]
+			assert.True(t, ok, "%s is a field of the Kubernetes API: list it in workloadSupport as used, refused, ignored or pointless", name)
 		}
 	}
 	for _, name := range sortedKeys(workloadSupport) {
-		if !met[name] {
-			t.Errorf("%s is in workloadSupport, but not a field of the Kubernetes API", name)
-		}
+		assert.True(t, met[name], "%s is in workloadSupport, but not a field of the Kubernetes API", name)
 	}
 }
 
@@ -77,9 +71,7 @@ func TestWorkloadSupport(t *testing.T) {
 func TestSupportReasons(t *testing.T) {
 	for _, table := range []map[string]support{fieldSupport, resourceSupport, workloadSupport} {
 		for name, entry := range table {
-			if (entry.verdict == isUsed) != (entry.reason == "") {
-				t.Errorf("%s: verdict %d with reason %q", name, entry.verdict, entry.reason)
-			}
+			assert.True(t, (entry.verdict == isUsed) == (entry.reason == ""), "%s: verdict %d with reason %q", name, entry.verdict, entry.reason)
 		}
 	}
 }
@@ -91,7 +83,5 @@ func TestUnlistedFieldIsRefused(t *testing.T) {
 	defer func() { fieldSupport["PodSpec.hostname"] = entry }()
 	o := &object{document: &parsed{}}
 	errs, _ := checkSupport(o, &v1.Pod{Spec: v1.PodSpec{Hostname: "h"}})
-	if len(errs) != 1 || errs[0].Field != "spec.hostname" {
-		t.Errorf("errors for an unlisted field: %v", errs)
-	}
+	assert.True(t, len(errs) == 1 && errs[0].Field == "spec.hostname", "errors for an unlisted field: %v", errs)
 }

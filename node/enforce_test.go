@@ -26,26 +26,22 @@ systemReservedCgroup: /system.slice
 kubeReservedCgroup: /kube.slice
 `)
 	got := reservations(c)
-	if len(got) != 2 || got[0].cgroup != "/system.slice" || got[0].compressible || got[1].cgroup != "/kube.slice" || !got[1].compressible {
-		t.Fatalf("A-RES-6 %+v", got)
-	}
+	assert.Require(t, len(got) == 2 && got[0].cgroup == "/system.slice" && !got[0].compressible && got[1].cgroup == "/kube.slice" && got[1].compressible,
+		"A-RES-6 %+v", got)
 	assert.Equal(t, 1<<30, got[0].list.Memory().Value(), "A-RES-6 memory of the system")
 	proc := procOf(t, "10", false)
 	for name, count := range map[string]string{"pid_max": "40000\n", "threads-max": "30000\n"} {
 		assert.Must(t, os.WriteFile(filepath.Join(proc, "sys/kernel", name), []byte(count), 0o600))
 	}
-	node, err := register.New(register.Config{Name: "n", Resources: register.Resources{
+	node := assert.Get(register.New(register.Config{Name: "n", Resources: register.Resources{
 		RootDir: t.TempDir(), MaxPods: 110, KubeReserved: c.Kubelet.KubeReserved, SystemReserved: c.Kubelet.SystemReserved,
-	}})
-	assert.Must(t, err)
-	all, err := podsLimit(c, node, host.Kernel{Proc: proc})
-	assert.Must(t, err)
+	}})).Must(t)
+	all := assert.Get(podsLimit(c, node, host.Kernel{Proc: proc})).Must(t)
 	capacity := node.Node().Status.Capacity
 	pids := all[podcgroup.ResourcePIDs]
 	assert.True(t, pids.Value() == 29_700 && all.Memory().Value() == capacity.Memory().Value()-1<<30, "A-RES-6 all pods: %v", all)
 	c.Kubelet.EnforceNodeAllocatable = nil
-	all, err = podsLimit(c, node, host.Kernel{Proc: proc})
-	assert.Must(t, err)
+	all = assert.Get(podsLimit(c, node, host.Kernel{Proc: proc})).Must(t)
 	pids = all[podcgroup.ResourcePIDs]
 	assert.True(t, pids.Value() == 30_000 && all.Memory().Cmp(*capacity.Memory()) == 0, "A-RES-6 all pods, not enforced: %v", all)
 }

@@ -106,8 +106,7 @@ func smallDisk(t *testing.T, size, used int) string {
 
 // The port for health has the paths of the node's API, which are as true (A-SYNC-11).
 func TestHealthz(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	l := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
@@ -128,12 +127,9 @@ func TestHealthz(t *testing.T) {
 
 // fetch is the code and the text of an answer.
 func fetch(t *testing.T, url string) string {
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	assert.Must(t, err)
-	response, err := http.DefaultClient.Do(request)
-	assert.Must(t, err)
+	request := assert.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)).Must(t)
+	response := assert.Get(http.DefaultClient.Do(request)).Must(t)
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	assert.Must(t, err)
+	text := assert.Get(io.ReadAll(response.Body)).Must(t)
 	return response.Status[:4] + string(text)
 }

@@ -23,8 +23,7 @@ func configured(t *testing.T, content string) (*config.Config, string) {
 	file := filepath.Join(t.TempDir(), "kubelet.yaml")
 	content = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + content
 	assert.Must(t, os.WriteFile(file, []byte(content), 0o600))
-	c, err := config.Load(file, "")
-	assert.Must(t, err)
+	c := assert.Get(config.Load(file, "")).Must(t)
 	return c, file
 }
 
@@ -77,9 +76,7 @@ func TestCheckKernel(t *testing.T) {
 			c, file := configured(t, test.content)
 			err := checkKernel(c, host.Kernel{CgroupV1: test.v1, Proc: procOf(t, test.panic, test.swap)})
 			want := "configuration " + file + ": " + test.want
-			if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != want) {
-				t.Errorf("got  %v\nwant %s", err, test.want)
-			}
+			assert.True(t, (test.want != "" || err == nil) && (test.want == "" || err != nil && err.Error() == want), "got  %v\nwant %s", err, test.want)
 		})
 	}
 }
@@ -119,8 +116,7 @@ func TestSettleProcess(t *testing.T) {
 	}
 	group := fmt.Sprintf("/lifepod-test-agent-%d/inner", os.Getpid())
 	t.Cleanup(func() { removeCgroup(t, group) })
-	score, err := os.ReadFile("/proc/self/oom_score_adj")
-	assert.Must(t, err)
+	score := assert.Get(os.ReadFile("/proc/self/oom_score_adj")).Must(t)
 	for content, want := range map[string]struct{ score, group string }{
 		"":                         {string(bytes.TrimSpace(score)), ""},
 		"oomScoreAdj: 321":         {"321", ""},
@@ -140,10 +136,8 @@ func TestSettleProcess(t *testing.T) {
 func settled(t *testing.T, content string) {
 	c, _ := configured(t, content)
 	assert.Must(t, settleProcess(c))
-	score, err := os.ReadFile("/proc/self/oom_score_adj")
-	assert.Must(t, err)
-	groups, err := os.ReadFile("/proc/self/cgroup")
-	assert.Must(t, err)
+	score := assert.Get(os.ReadFile("/proc/self/oom_score_adj")).Must(t)
+	groups := assert.Get(os.ReadFile("/proc/self/cgroup")).Must(t)
 	fmt.Printf("score %s%s", score, groups)
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"k8s.io/klog/v2"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestLibrariesAreQuiet: what they call an error is a detail, too.
@@ -17,8 +19,7 @@ func TestLibrariesAreQuiet(t *testing.T) {
 		QuietKlog(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level})))
 		klog.ErrorS(errors.New("broken pipe"), "Error proxying data")
 		klog.InfoS("listening")
-		if got := strings.Count(out.String(), "level=DEBUG"); got != want || strings.Count(out.String(), "\n") != want {
-			t.Errorf("at level %v: %q, want %d lines, all of them details", level, out.String(), want)
-		}
+		assert.True(t, strings.Count(out.String(), "level=DEBUG") == want && strings.Count(out.String(), "\n") == want,
+			"at level %v: %q, want %d lines, all of them details", level, out.String(), want)
 	}
 }

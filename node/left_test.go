@@ -22,8 +22,7 @@ func TestLeft(t *testing.T) {
 	m := pods.MemoryFolder{Dir: filepath.Join(root, "lifepod")}
 	at := place{Command: unattended.Agent, Memory: m.Dir, LogRoot: "/var/log/pods", Endpoint: "unix:///run/other.sock"}
 	assert.Must(t, at.save(root))
-	release, err := m.Lock()
-	assert.Must(t, err)
+	release := assert.Get(m.Lock()).Must(t)
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-n1", UID: "1"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main"}}}}
 	file := m.Pod(roster.Remembered{Source: roster.File, Pod: pod})
 	assert.Must(t, file.Keep())
@@ -43,7 +42,7 @@ func TestLeft(t *testing.T) {
 	text := p.Status.Message
 	assert.True(t, strings.HasPrefix(text, "its lifepod agent does not run: start lifepod agent again to resume it"), "%v", text)
 	staged := filepath.Join(root, "plugins/kubernetes.io/csi/d/hash/vol_data.json") // of a volume whose mounts were taken away
-	err = os.MkdirAll(filepath.Dir(staged), 0o700)
+	err := os.MkdirAll(filepath.Dir(staged), 0o700)
 	if err == nil {
 		err = os.WriteFile(staged, []byte(`{"driverName":"d","volumeHandle":"h","lifepod.dev/done-in-boot":"b"}`), 0o600)
 	}
@@ -52,9 +51,8 @@ func TestLeft(t *testing.T) {
 	if record, err := os.ReadFile(staged); err != nil || string(record) != `{"driverName":"d","volumeHandle":"h"}` {
 		t.Errorf("the next agent has to ask the driver again (A-CSI-12), and finds the record %s, error %v", record, err)
 	}
-	if left := Left(root); left != nil {
-		t.Errorf("after all were ended: %v", left)
-	}
+	left = Left(root)
+	assert.True(t, left == nil, "after all were ended: %v", left)
 	entries, _ := os.ReadDir(m.Dir)
 	assert.True(t, len(entries) == 1 && entries[0].Name() == pods.LockFile, "left in the memory: %v", entries)
 }

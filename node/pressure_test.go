@@ -27,7 +27,5 @@ func TestSystemOOMWithoutKernelLog(t *testing.T) {
 	var log bytes.Buffer
 	o := systemOOMs{log: slog.New(slog.NewTextHandler(&log, nil)), open: func() (*space.OOMLog, error) { return nil, fs.ErrPermission }}
 	o.run(t.Context())
-	if !strings.Contains(log.String(), "no events SystemOOM") || !strings.Contains(log.String(), "permission denied") {
-		t.Errorf("log: %s", log.String())
-	}
+	assert.True(t, strings.Contains(log.String(), "no events SystemOOM") && strings.Contains(log.String(), "permission denied"), "log: %s", log.String())
 }

@@ -63,8 +63,7 @@ func (imageService) ListImages(context.Context, *runtimeapi.ListImagesRequest) (
 // Images are asked for at an endpoint of their own, if there is one (A-RES-4).
 func TestImageServiceEndpoint(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	listener, err := net.Listen("unix", socket)
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", socket)).Must(t)
 	server := grpc.NewServer()
 	runtimeapi.RegisterImageServiceServer(server, imageService{})
 	go func() { _ = server.Serve(listener) }()
@@ -77,7 +76,6 @@ func TestImageServiceEndpoint(t *testing.T) {
 	list, err := s.calls.Images.ListImages(t.Context(), &runtimeapi.ListImagesRequest{})
 	assert.True(t, err == nil && len(list.Images) == 1 && list.Images[0].Id == "elsewhere", "A-RES-4 images: %v, %v", list, err)
 	s.calls, s.imagesElsewhere, s.runtime.Endpoint = &cri.Client{}, false, "unix://"+socket
-	if _, err := s.useImageService(); s.imagesElsewhere || err != nil || s.calls.Images != nil {
-		t.Errorf("A-RES-4 the runtime's own endpoint: %t, %v", s.imagesElsewhere, err)
-	}
+	_, err = s.useImageService()
+	assert.True(t, !s.imagesElsewhere && err == nil && s.calls.Images == nil, "A-RES-4 the runtime's own endpoint: %t, %v", s.imagesElsewhere, err)
 }

@@ -58,16 +58,14 @@ func TestEnvironment(t *testing.T) {
 	collector, configured := otlptest.New(t), otlptest.New(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "rack=a3")
-	traces, err := tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))
-	assert.Must(t, err)
+	traces := assert.Get(tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))).Must(t)
 	call(t, traces)
 	traces.Close(t.Context())
 	if span := onlySpan(t, collector); span.Resource["service.name"] != "kubelet" || span.Resource["host.name"] != "worker-1" || span.Resource["rack"] != "a3" {
 		t.Errorf("A-TRC-8: the resource is %v", span.Resource)
 	}
 	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
-	traces, err = tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))
-	assert.Must(t, err)
+	traces = assert.Get(tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))).Must(t)
 	call(t, traces)
 	traces.Close(t.Context())
 	onlySpan(t, collector) // the one from before
@@ -98,8 +96,7 @@ func TestCalls(t *testing.T) {
 // call returns the traceparent that came with a call.
 func call(t *testing.T, traces *tracing.Traces) (traceparent string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	l := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		if values := metadata.ValueFromIncomingContext(ctx, "traceparent"); len(values) == 1 {
 			traceparent = values[0]
@@ -109,8 +106,7 @@ func call(t *testing.T, traces *tracing.Traces) (traceparent string) {
 	healthapi.RegisterHealthServer(server, health.NewServer())
 	go func() { _ = server.Serve(l) }() // until Stop
 	defer server.Stop()
-	conn, err := grpc.NewClient(l.Addr().String(), append(traces.Calls(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-	assert.Must(t, err)
+	conn := assert.Get(grpc.NewClient(l.Addr().String(), append(traces.Calls(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)).Must(t)
 	defer func() { _ = conn.Close() }()
 	assert.Must(t, assert.ErrorOf(healthapi.NewHealthClient(conn).Check(t.Context(), &healthapi.HealthCheckRequest{})))
 	return traceparent
@@ -126,8 +122,7 @@ func TestRequests(t *testing.T) {
 		mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", func(http.ResponseWriter, *http.Request) {})
 		server := httptest.NewServer(traces.Served(public, mux))
 		client := http.Client{Transport: traces.API(http.DefaultTransport)}
-		answer, err := client.Get(server.URL + "/containerLogs/default/web/main")
-		assert.Must(t, err)
+		answer := assert.Get(client.Get(server.URL + "/containerLogs/default/web/main")).Must(t)
 		answer.Body.Close()
 		server.Close()
 		traces.Close(t.Context())
@@ -136,9 +131,8 @@ func TestRequests(t *testing.T) {
 			t.Fatalf("public %v: the collector has %+v", public, collector.Spans())
 		}
 		if public {
-			if served[0].Trace == asked[0].Trace || fmt.Sprint(served[0].Links) != fmt.Sprint([]string{asked[0].Trace}) {
-				t.Errorf("the request is not only linked: %+v, %+v", asked, served)
-			}
+			assert.True(t, served[0].Trace != asked[0].Trace && fmt.Sprint(served[0].Links) == fmt.Sprint([]string{asked[0].Trace}),
+				"the request is not only linked: %+v, %+v", asked, served)
 		} else if served[0].Parent != asked[0].ID || served[0].Trace != asked[0].Trace {
 			t.Errorf("the request is not below the client's: %+v, %+v", asked, served)
 		}
@@ -170,8 +164,7 @@ func TestNoCollector(t *testing.T) {
 	var log bytes.Buffer
 	logTo := slog.New(slog.NewTextHandler(&log, nil))
 	endpoint, rate := "127.0.0.1:1", int32(1_000_000)
-	traces, err := tracing.New(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &rate}, "worker-1", logTo)
-	assert.Must(t, err)
+	traces := assert.Get(tracing.New(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &rate}, "worker-1", logTo)).Must(t)
 	_, span := traces.Tracer().Start(t.Context(), "lost")
 	span.End()
 	closed := make(chan struct{})

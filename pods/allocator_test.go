@@ -55,8 +55,6 @@ func TestDevices(t *testing.T) {
 		s.wantPhase("asks", v1.PodRunning)
 		s.deletes(pod, 1)
 		s.settle()
-		if len(d.held) > 0 {
-			t.Errorf("A-DEV-9: held %v after the pod's end", d.held)
-		}
+		assert.True(t, len(d.held) == 0, "A-DEV-9: held %v after the pod's end", d.held)
 	})
 }

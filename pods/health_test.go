@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What the node says of its health is true: a worker that stands still shows, and
@@ -25,8 +27,6 @@ func TestWorkerThatStandsStill(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		err := s.pods.Healthy()
-		if err == nil || !strings.HasPrefix(err.Error(), "pod default/stuck has not been gone on with for ") {
-			t.Errorf("got %v", err)
-		}
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), "pod default/stuck has not been gone on with for "), "got %v", err)
 	})
 }

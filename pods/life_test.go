@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
 	"github.com/lifepod/lifepod/worker"
@@ -26,9 +27,8 @@ func TestShownWhereItCanBeSeen(t *testing.T) {
 		life.Worker = &worker.Worker{}
 		l.is(roster.API, life)
 		l.Life.Event(pod.CreationTimestamp.Time, lifecycle.RecordEvent{Reason: "Started"})
-		if kept := life.object != nil; kept != shown || to.events != 1 {
-			t.Errorf("sockets in %q: kept: %t, want %t; %d events were told", folder, kept, shown, to.events)
-		}
+		kept := life.object != nil
+		assert.True(t, kept == shown && to.events == 1, "sockets in %q: kept: %t, want %t; %d events were told", folder, kept, shown, to.events)
 		if shown && len(life.object.Events()) != 1 {
 			t.Errorf("events %v", life.object.Events())
 		}

@@ -61,9 +61,8 @@ func TestLinksOfALifeBefore(t *testing.T) {
 	shows(l, "c")
 	assert.Deep(t, "links after a restart", []string{"web_default_main-c.log"}, linksIn(t, folder.Dir))
 	l.Remove(pod, "/logs/default_web_1")
-	if left := linksIn(t, folder.Dir); len(left) > 0 || len(folder.names) > 0 {
-		t.Errorf("left: %q, %q", left, folder.names)
-	}
+	left := linksIn(t, folder.Dir)
+	assert.True(t, len(left) == 0 && len(folder.names) == 0, "left: %q, %q", left, folder.names)
 }
 
 // TestFolderIsReadLater: a folder that can't be read is read the next time, and what an agent before has linked there goes.
@@ -84,7 +83,5 @@ func TestFolderIsReadLater(t *testing.T) {
 func TestLongNames(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("p", 154), Namespace: strings.Repeat("n", 63)}}
 	one, two := linkName(pod, "main", strings.Repeat("1", 64)), linkName(pod, "main", strings.Repeat("2", 64))
-	if one == two || len(one) != 255 || !strings.HasSuffix(one, "-"+strings.Repeat("1", 64)+".log") {
-		t.Errorf("%s and %s", one, two)
-	}
+	assert.True(t, one != two && len(one) == 255 && strings.HasSuffix(one, "-"+strings.Repeat("1", 64)+".log"), "%s and %s", one, two)
 }

@@ -29,9 +29,8 @@ func TestKeptSurvivesPowerCut(t *testing.T) {
 	assert.Must(t, file.Save(lifecycle.Checkpoint{}))
 	assert.Must(t, file.Sync())
 	disk.Cut()
-	if kept, err := m.Load(pod.UID); err != nil || kept.Pod.Name != "a" {
-		t.Errorf("after a power cut: %v, %v", kept, err)
-	}
+	kept, err := m.Load(pod.UID)
+	assert.True(t, err == nil && kept.Pod.Name == "a", "after a power cut: %v, %v", kept, err)
 }
 
 // What an agent that was killed was just writing does not stay.

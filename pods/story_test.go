@@ -233,9 +233,7 @@ func (a *api) Set(pod *v1.Pod, hash string, status v1.PodStatus, seen func(error
 		<-hangs
 	}
 	a.mu.Lock()
-	if ready(&status) && status.Phase == v1.PodFailed {
-		a.t.Errorf("%s is Failed and Ready (B-E2E-12)", pod.Name)
-	}
+	assert.True(a.t, !ready(&status) || status.Phase != v1.PodFailed, "%s is Failed and Ready (B-E2E-12)", pod.Name)
 	a.statuses[pod.UID] = status
 	a.hashes[pod.UID] = hash
 	a.sets = append(a.sets, status.Phase)

@@ -29,40 +29,29 @@ func TestMatrix(t *testing.T) {
 	tr.run(t, matrixFile)
 	for kind, seen := range map[string]map[string]bool{"fact": tr.facts, "effect": tr.effects} {
 		declared := declaredWith(t, kind)
-		if len(declared) == 0 {
-			t.Errorf("no type of %s is declared", kind)
-		}
+		assert.True(t, len(declared) != 0, "no type of %s is declared", kind)
 		for _, name := range declared {
-			if !seen[name] {
-				t.Errorf("%s %s is nowhere in the matrix", kind, name)
-			}
+			assert.True(t, seen[name], "%s %s is nowhere in the matrix", kind, name)
 		}
 	}
-	text, err := os.ReadFile(matrixFile)
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(matrixFile)).Must(t)
 	for position := Unheard; position <= Over; position++ {
-		if !strings.Contains(string(text), "\n# "+position.String()) {
-			t.Errorf("position %s has no place in the matrix", position)
-		}
+		assert.True(t, strings.Contains(string(text), "\n# "+position.String()), "position %s has no place in the matrix", position)
 	}
 	for _, reason := range []Reason{ForName, ForMirror, ForNode, ForVictims, ForDevices, ForRoom} {
-		if !strings.Contains(string(text), "waiting for "+string(reason)) {
-			t.Errorf("no pod of the matrix waits for %s", reason)
-		}
+		assert.True(t, strings.Contains(string(text), "waiting for "+string(reason)), "no pod of the matrix waits for %s", reason)
 	}
 }
 
 // declaredWith are the types of the package that have a method of that name.
 func declaredWith(t *testing.T, method string) []string {
-	entries, err := os.ReadDir(".")
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(".")).Must(t)
 	var names []string
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0)
-		assert.Must(t, err)
+		file := assert.Get(parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0)).Must(t)
 		for _, d := range file.Decls {
 			if f, is := d.(*ast.FuncDecl); is && f.Name.Name == method && f.Recv != nil {
 				names = append(names, f.Recv.List[0].Type.(*ast.Ident).Name)

@@ -190,8 +190,7 @@ func (tr *transcript) feed(fact Fact) {
 
 // advance lets time pass; the machine is woken exactly when it asked for it.
 func (tr *transcript) advance() {
-	by, err := time.ParseDuration(tr.d.CmdArgs[0].Key)
-	assert.Must(tr.t, err)
+	by := assert.Get(time.ParseDuration(tr.d.CmdArgs[0].Key)).Must(tr.t)
 	end := tr.now.Add(by)
 	for !tr.wakeAt.IsZero() && !tr.wakeAt.After(end) {
 		if tr.wakeAt.After(tr.now) {

@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // A pod that lives has the status of its worker, and the claims that others have made for it: who asks
@@ -36,13 +38,11 @@ func TestPodByName(t *testing.T) {
 		m.pods[p.uid] = p
 	}
 	for range 20 { // maps have no order
-		if found, is := m.Pod("default", "web"); !is || found.Pod.UID != "stays" {
-			t.Fatalf("default/web is %q", found.Pod.UID)
-		}
+		found, is := m.Pod("default", "web")
+		assert.Require(t, is && found.Pod.UID == "stays", "default/web is %q", found.Pod.UID)
 	}
-	if found, is := m.Pod("default", "old"); !is || found.Pod.UID != "alone" {
-		t.Errorf("default/old is %q", found.Pod.UID)
-	}
+	found, is := m.Pod("default", "old")
+	assert.True(t, is && found.Pod.UID == "alone", "default/old is %q", found.Pod.UID)
 	if found, is := m.Pod("kube-system", "db"); is {
 		t.Errorf("kube-system/db is %q", found.Pod.UID)
 	}

@@ -102,7 +102,6 @@ func TestHistogram(t *testing.T) {
 		assert.True(t, diff == "", "%v (-want +got)\n%s", test.restarts, diff)
 	}
 	h := statisticsOf(lived(1, 0, 0), lived(2, time.Second, 0), lived(3, 10*time.Second, 0)).TimeToReady.Histogram
-	if first, last := (sim.Bin{From: 0, To: 1, Lives: 1}), (sim.Bin{From: 9, To: 10, Lives: 1}); len(h) != 10 || h[0] != first || h[1].Lives != 1 || h[9] != last {
-		t.Errorf("%+v", h)
-	}
+	first, last := (sim.Bin{From: 0, To: 1, Lives: 1}), (sim.Bin{From: 9, To: 10, Lives: 1})
+	assert.True(t, len(h) == 10 && h[0] == first && h[1].Lives == 1 && h[9] == last, "%+v", h)
 }

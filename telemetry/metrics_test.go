@@ -43,25 +43,20 @@ func TestMetricsAreSent(t *testing.T) {
 
 // Prometheus scrapes them where the environment says, until the end.
 func TestMetricsAreServed(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	l := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	host, port, _ := net.SplitHostPort(l.Addr().String())
 	t.Setenv("OTEL_METRICS_EXPORTER", "prometheus")
 	t.Setenv("OTEL_EXPORTER_PROMETHEUS_HOST", host)
 	t.Setenv("OTEL_EXPORTER_PROMETHEUS_PORT", port)
-	_, err = OpenMetrics(t.Context(), counted(), resource.Empty())
+	_, err := OpenMetrics(t.Context(), counted(), resource.Empty())
 	assert.Require(t, err != nil && strings.Contains(err.Error(), "OTEL_METRICS_EXPORTER prometheus: "), "an address that somebody else has: %v", err)
 	_ = l.Close()
-	m, err := OpenMetrics(t.Context(), counted(), resource.Empty())
-	assert.Must(t, err)
+	m := assert.Get(OpenMetrics(t.Context(), counted(), resource.Empty())).Must(t)
 	url := "http://" + net.JoinHostPort(host, port) + "/metrics"
-	answer, err := http.Get(url)
-	assert.Must(t, err)
+	answer := assert.Get(http.Get(url)).Must(t)
 	page, _ := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
-	if !strings.Contains(string(page), "\nlifepod_test_total 3\n") {
-		t.Errorf("the page is %s", page)
-	}
+	assert.True(t, strings.Contains(string(page), "\nlifepod_test_total 3\n"), "the page is %s", page)
 	assert.Must(t, m.Close(t.Context()))
 	if answer, err := http.Get(url); err == nil {
 		_ = answer.Body.Close()

@@ -42,15 +42,11 @@ func TestEnvironment(t *testing.T) {
 			got, err := OpenTraces(t.Context())
 			switch {
 			case tc.refused != "":
-				if err == nil || !strings.HasPrefix(err.Error(), tc.refused) {
-					t.Errorf("the error is %v, want %s", err, tc.refused)
-				}
+				assert.True(t, err != nil && strings.HasPrefix(err.Error(), tc.refused), "the error is %v, want %s", err, tc.refused)
 			case err != nil:
 				t.Error(err)
 			case got == nil:
-				if tc.exporters > 0 {
-					t.Error("nothing is sent")
-				}
+				assert.True(t, tc.exporters == 0, "nothing is sent")
 			case len(got.exporters) != tc.exporters || tc.exporters == 0:
 				t.Errorf("%d exporters, want %d", len(got.exporters), tc.exporters)
 			}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestManyConnections: users of this machine who don't have the link keep neither connections of the page nor its
@@ -18,24 +20,14 @@ func TestManyConnections(t *testing.T) {
 	cookie, page := entered.Cookies()[0], entered.Header.Get("Location")
 	address := s.listener.Addr().String()
 	for range 2 * maxConnections {
-		silent, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		silent := assert.Get(net.Dial("tcp", address)).Must(t)
 		defer silent.Close()
 	}
-	if answer, _ := ask(t, c, http.MethodGet, base+page, "Cookie: "+cookie.Name+"="+cookie.Value); answer.StatusCode != http.StatusOK {
-		t.Errorf("the browser beside many silent connections: %s", answer.Status)
-	}
-	refused, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer, _ := ask(t, c, http.MethodGet, base+page, "Cookie: "+cookie.Name+"="+cookie.Value)
+	assert.True(t, answer.StatusCode == http.StatusOK, "the browser beside many silent connections: %s", answer.Status)
+	refused := assert.Get(net.Dial("tcp", address)).Must(t)
 	defer refused.Close()
-	if _, err := io.WriteString(refused, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if text, err := io.ReadAll(refused); err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 403 ") {
-		t.Errorf("who is refused is not sent away: %q, %v", text, err)
-	}
+	assert.Must(t, assert.ErrorOf(io.WriteString(refused, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")))
+	text, err := io.ReadAll(refused)
+	assert.True(t, err == nil && strings.HasPrefix(string(text), "HTTP/1.1 403 "), "who is refused is not sent away: %q, %v", text, err)
 }

@@ -104,8 +104,7 @@ func TestPageOfMany(t *testing.T) {
 		}
 	}))
 	t.Cleanup(api.Close)
-	cluster, err := clusterOf(&rest.Config{Host: api.URL})
-	assert.Must(t, err)
+	cluster := assert.Get(clusterOf(&rest.Config{Host: api.URL})).Must(t)
 	s, _ := serve(t, cluster)
 	var broken, chinese atomic.Bool
 	inner := s.http.Handler

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/control/client"
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
 )
 
@@ -16,19 +17,14 @@ import (
 func serve(t *testing.T, cluster *Cluster) (*Server, *http.Client) {
 	t.Helper()
 	folder := t.TempDir()
-	s, err := Listen(Config{
+	s := assert.Get(Listen(Config{
 		Pods: client.New(folder, folder), Journal: journal.Folder{Dir: folder}, Cluster: cluster, Log: slog.New(slog.DiscardHandler),
-	}, AnyPort)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, AnyPort)).Must(t)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(context.Background()) }()
 	t.Cleanup(func() {
 		s.Close()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-served)
 	})
 	return s, &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
@@ -36,10 +32,7 @@ func serve(t *testing.T, cluster *Cluster) (*Server, *http.Client) {
 // ask sends a request with headers NAME: VALUE, and returns its answer.
 func ask(t *testing.T, c *http.Client, method, url string, headers ...string) (*http.Response, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := assert.Get(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader("{}"))).Must(t)
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		if name == "Host" {
@@ -47,15 +40,9 @@ func ask(t *testing.T, c *http.Client, method, url string, headers ...string) (*
 		}
 		r.Header.Set(name, value)
 	}
-	answer, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := assert.Get(c.Do(r)).Must(t)
 	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := assert.Get(io.ReadAll(answer.Body)).Must(t)
 	return answer, string(text)
 }
 
@@ -66,30 +53,22 @@ func TestLinkWorksOnce(t *testing.T) {
 	old, link := s.Link(), s.Link()
 	base := strings.TrimSuffix(strings.Split(link, "?")[0], "/")
 	for _, url := range []string{base + "/", base + "/?token=", base + "/?token=guess", old} {
-		if answer, _ := ask(t, c, http.MethodGet, url); answer.StatusCode != http.StatusForbidden || len(answer.Cookies()) > 0 {
-			t.Errorf("%s: %s, cookies %v", url, answer.Status, answer.Cookies())
-		}
+		answer, _ := ask(t, c, http.MethodGet, url)
+		assert.True(t, answer.StatusCode == http.StatusForbidden && len(answer.Cookies()) == 0, "%s: %s, cookies %v", url, answer.Status, answer.Cookies())
 	}
 	entered, _ := ask(t, c, http.MethodGet, link)
-	if entered.StatusCode != http.StatusSeeOther || len(entered.Cookies()) != 1 {
-		t.Fatalf("%s, cookies %v", entered.Status, entered.Cookies())
-	}
+	assert.Require(t, entered.StatusCode == http.StatusSeeOther && len(entered.Cookies()) == 1, "%s, cookies %v", entered.Status, entered.Cookies())
 	cookie, page := entered.Cookies()[0], entered.Header.Get("Location")
-	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != page || len(page) < 20 {
-		t.Errorf("cookie %v for %s", cookie, page)
-	}
+	assert.True(t, cookie.HttpOnly && cookie.SameSite == http.SameSiteStrictMode && cookie.Path == page && len(page) >= 20, "cookie %v for %s", cookie, page)
 	if answer, _ := ask(t, c, http.MethodGet, link); answer.StatusCode != http.StatusForbidden {
 		t.Errorf("the link a second time: %s", answer.Status)
 	}
 	for _, path := range []string{page, page + "app.js", page + "api/live", page + "api/rules/A-BO-3"} {
-		if answer, text := ask(t, c, http.MethodGet, base+path); answer.StatusCode != http.StatusForbidden || strings.Contains(text, "<") {
-			t.Errorf("%s without the cookie: %s", path, answer.Status)
-		}
+		answer, text := ask(t, c, http.MethodGet, base+path)
+		assert.True(t, answer.StatusCode == http.StatusForbidden && !strings.Contains(text, "<"), "%s without the cookie: %s", path, answer.Status)
 	}
 	answer, text := ask(t, c, http.MethodGet, base+page, "Cookie: "+cookie.Name+"="+cookie.Value)
-	if answer.StatusCode != http.StatusOK || !strings.Contains(text, "<!DOCTYPE html>") {
-		t.Errorf("with the cookie: %s", answer.Status)
-	}
+	assert.True(t, answer.StatusCode == http.StatusOK && strings.Contains(text, "<!DOCTYPE html>"), "with the cookie: %s", answer.Status)
 	if strings.Contains(text, "<style") || strings.Contains(text, "<script>") || strings.Contains(text, "http:") || strings.Contains(text, "https:") {
 		t.Error("the page has inline code, or something from elsewhere")
 	}
@@ -102,19 +81,14 @@ func TestHeaders(t *testing.T) {
 	for _, url := range []string{base, base + "elsewhere"} {
 		answer, _ := ask(t, c, http.MethodGet, url)
 		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Frame-Options": "DENY"} {
-			if got := answer.Header.Get(name); got != want {
-				t.Errorf("%s: %s is %q", url, name, got)
-			}
+			got := answer.Header.Get(name)
+			assert.True(t, got == want, "%s: %s is %q", url, name, got)
 		}
 		policy := answer.Header.Get("Content-Security-Policy")
 		for _, want := range []string{"default-src 'none'", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'", "trusted-types 'none'"} {
-			if !strings.Contains(policy, want) {
-				t.Errorf("%s: no %s in %s", url, want, policy)
-			}
+			assert.True(t, strings.Contains(policy, want), "%s: no %s in %s", url, want, policy)
 		}
-		if strings.Contains(policy, "unsafe") {
-			t.Error(policy)
-		}
+		assert.True(t, !strings.Contains(policy, "unsafe"), "%s", policy)
 	}
 }
 
@@ -149,9 +123,8 @@ func TestForeignPages(t *testing.T) {
 		{"a console of another page", http.MethodGet, page + "api/pods/u/exec?command=sh", append([]string{"Origin: http://evil.example"}, upgrade...), http.StatusForbidden},
 		{"a console of nobody", http.MethodGet, page + "api/pods/u/exec?command=sh", upgrade, http.StatusForbidden},
 	} {
-		if answer, text := ask(t, c, tc.method, tc.url, append(tc.headers, cookie)...); answer.StatusCode != tc.want {
-			t.Errorf("%s: %s, want %d: %s", tc.what, answer.Status, tc.want, text)
-		}
+		answer, text := ask(t, c, tc.method, tc.url, append(tc.headers, cookie)...)
+		assert.True(t, answer.StatusCode == tc.want, "%s: %s, want %d: %s", tc.what, answer.Status, tc.want, text)
 	}
 }
 
@@ -165,9 +138,7 @@ func TestListenOnLoopbackOnly(t *testing.T) {
 		if err == nil {
 			s.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", address, err, want)
-		}
+		assert.ErrorContains(t, want, err, address)
 	}
 }
 
@@ -180,7 +151,6 @@ func TestSlowWatcher(t *testing.T) {
 	for _, text := range []string{"1", "2", "3"} {
 		l.tell(t.Context(), []byte(text))
 	}
-	if got := string(<-slow); got != "3" {
-		t.Errorf("got %s", got)
-	}
+	got := string(<-slow)
+	assert.True(t, got == "3", "got %s", got)
 }

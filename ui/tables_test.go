@@ -6,8 +6,9 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestTable: kubectl's columns behind the namespace, harmless; what the server forbids is said to be forbidden.
@@ -25,21 +26,13 @@ func TestTable(t *testing.T) {
 	}))
 	defer server.Close()
 	c, err := clusterOf(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	got, err := c.Table(t.Context(), "deployments")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := &Table{Columns: []string{"Namespace", "Name", "Up"}, Rows: [][]string{{"shop", "web^[[2J", "3"}}, About: []string{"Deployment shop/web"}, More: true}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got, err = c.Table(t.Context(), "nodes"); err != nil || !got.Forbidden || got.Error == "" {
-		t.Errorf("nodes: %+v, %v", got, err)
-	}
-	if _, err = c.Table(t.Context(), "secrets"); err == nil {
-		t.Error("there is a table of secrets")
-	}
+	assert.Deep(t, "", want, got)
+	got, err = c.Table(t.Context(), "nodes")
+	assert.True(t, err == nil && got.Forbidden && got.Error != "", "nodes: %+v, %v", got, err)
+	_, err = c.Table(t.Context(), "secrets")
+	assert.True(t, err != nil, "there is a table of secrets")
 }

@@ -84,9 +84,8 @@ func TestHandlersAndUsers(t *testing.T) {
 				} else {
 					web.awaitEvent(tc.event)
 				}
-				if made := slices.ContainsFunc(s.Acted(), func(c string) bool { return c == tc.call }); made != (tc.call != "") {
-					t.Errorf("calls %q, want %q", s.Acted(), tc.call)
-				}
+				assert.True(t, slices.ContainsFunc(s.Acted(), func(c string) bool { return c == tc.call }) == (tc.call != ""),
+					"calls %q, want %q", s.Acted(), tc.call)
 				web.stop(1)
 				web.gone()
 			})
@@ -101,7 +100,6 @@ func (l *life) awaitEvent(message string) {
 	synctest.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !slices.ContainsFunc(l.recorded, func(e lifecycle.RecordEvent) bool { return e.Message == message }) {
-		l.Errorf("no event %q in %v", message, l.recorded)
-	}
+	assert.True(l, slices.ContainsFunc(l.recorded, func(e lifecycle.RecordEvent) bool { return e.Message == message }),
+		"no event %q in %v", message, l.recorded)
 }

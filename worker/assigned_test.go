@@ -52,8 +52,7 @@ func TestAssignedVariables(t *testing.T) {
 	main.Env = []v1.EnvVar{{Name: "OWN", Value: "mine"}, {Name: "SEES", Value: "$(GPU)"}}
 	main.Command = []string{"train", "$(GPU)", "$(OWN)"}
 	h := &executor{engine: &Engine{API: API{Objects: func(*v1.Pod) Objects { return noObjects{} }}}, pod: pod, results: &results{}}
-	got, err := h.environment(t.Context(), main, nil, []criconfig.KeyValue{{Name: "OWN", Value: "plugin"}, {Name: "GPU", Value: "0"}})
-	assert.Must(t, err)
+	got := assert.Get(h.environment(t.Context(), main, nil, []criconfig.KeyValue{{Name: "OWN", Value: "plugin"}, {Name: "GPU", Value: "0"}})).Must(t)
 	want := criconfig.Environment{
 		Env:     []criconfig.KeyValue{{Name: "GPU", Value: "0"}, {Name: "OWN", Value: "mine"}, {Name: "SEES", Value: "$(GPU)"}},
 		Command: []string{"train", "0", "mine"},

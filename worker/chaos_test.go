@@ -10,6 +10,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Whatever goes wrong at once, a pod comes to run, is never doubled, and leaves
@@ -48,9 +50,8 @@ func TestManyThingsGoWrong(t *testing.T) {
 				time.Sleep(time.Duration(random.IntN(20000)) * time.Millisecond)
 				web.stop(int64(random.IntN(40)))
 				web.gone()
-				if left := s.Left(); len(left) > 0 {
-					t.Errorf("left behind: %q; calls %q", left, s.Acted())
-				}
+				left := s.Left()
+				assert.True(t, len(left) == 0, "left behind: %q; calls %q", left, s.Acted())
 			})
 		})
 	}

@@ -49,8 +49,7 @@ func figures(t *testing.T, of *counts.Counts, name string) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(of.Collectors()...)
-	families, err := registry.Gather()
-	assert.Must(t, err)
+	families := assert.Get(registry.Gather()).Must(t)
 	figures := map[string]float64{}
 	for _, family := range families {
 		if family.GetName() != name {

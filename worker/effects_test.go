@@ -19,8 +19,7 @@ import (
 // TestEveryEffectHasARow: an effect whose answer the machine waits for is carried out, but
 // for Publish, which the worker's sink answers.
 func TestEveryEffectHasARow(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../lifecycle/effect.go", nil, parser.SkipObjectResolution)
-	assert.Must(t, err)
+	file := assert.Get(parser.ParseFile(token.NewFileSet(), "../lifecycle/effect.go", nil, parser.SkipObjectResolution)).Must(t)
 	want := []string{}
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)

@@ -21,9 +21,8 @@ func TestEphemeralContainer(t *testing.T) {
 		debug.Name, debug.Image, debug.TTY, debug.Stdin = "debug", otherImage, true, true
 		web.worker.Post(lifecycle.EphemeralContainerAdded{Container: debug})
 		web.await("the ephemeral container to run", ephemeral(func(s v1.ContainerState) bool { return s.Running != nil }))
-		if want := "CreateContainer web/debug attempt=0 target=web/main tty"; !slices.Contains(s.Acted(), want) {
-			t.Errorf("%q is not among the calls:\n%q", want, s.Acted())
-		}
+		want := "CreateContainer web/debug attempt=0 target=web/main tty"
+		assert.True(t, slices.Contains(s.Acted(), want), "%q is not among the calls:\n%q", want, s.Acted())
 		s.Exit("web/debug", 3)
 		web.await("its end", ephemeral(func(s v1.ContainerState) bool { return s.Terminated != nil && s.Terminated.ExitCode == 3 }))
 		web.stop(1)

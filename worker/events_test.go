@@ -50,9 +50,7 @@ func TestEventsGoWrong(t *testing.T) {
 				status := web.last().ContainerStatuses[0]
 				end := status.LastTerminationState.Terminated
 				assert.True(t, end != nil && end.ExitCode == 3 && end.Reason == "Error", "last state %+v, want exit code 3", end)
-				if status.RestartCount != 1 || status.State.Running == nil {
-					t.Errorf("a minute later %+v, want it running and restarted once", status)
-				}
+				assert.True(t, status.RestartCount == 1 && status.State.Running != nil, "a minute later %+v, want it running and restarted once", status)
 				want := []string{
 					"RunPodSandbox web attempt=0",
 					"CreateContainer web/main attempt=0", "StartContainer web/main",
@@ -130,12 +128,10 @@ func TestQuietStreamIsTrustedInTheEnd(t *testing.T) {
 		s.BreakStreams()
 		broken := s.elapsed()
 		time.Sleep(time.Minute)
-		if n := s.snapshots(broken, broken+time.Second); n < 3 {
-			t.Errorf("%d snapshots in the first second, want several", n)
-		}
-		if n := s.snapshots(broken+30*time.Second, broken+time.Minute); n > 6 {
-			t.Errorf("%d snapshots in half a minute later on, want hardly more than usual", n)
-		}
+		n := s.snapshots(broken, broken+time.Second)
+		assert.True(t, n >= 3, "%d snapshots in the first second, want several", n)
+		n = s.snapshots(broken+30*time.Second, broken+time.Minute)
+		assert.True(t, n <= 6, "%d snapshots in half a minute later on, want hardly more than usual", n)
 		exited := s.elapsed()
 		s.Exit("web/main", 1)
 		assert.Equal(t, 25*time.Millisecond, web.await("restarted", restarts(1))-exited, "restarted after")

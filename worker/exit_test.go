@@ -184,15 +184,13 @@ func TestRemoveFiles(t *testing.T) {
 	h.removeFiles(lifecycle.RemoveContainer{Container: "main", Attempt: 12, KeepLog: true}) // the eleventh before goes
 	h.removeFiles(lifecycle.RemoveContainer{Container: "main", Attempt: 0})
 	var left []string
-	entries, err := os.ReadDir(folder)
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(folder)).Must(t)
 	for _, entry := range entries {
 		left = append(left, entry.Name())
 	}
 	assert.Deep(t, "left", []string{"0.log.own", "1.log", "1.log.20260101-000001", "12.log"}, left)
-	if _, err := os.Stat(h.terminationLog("main", 0)); !os.IsNotExist(err) {
-		t.Errorf("termination message file: %v, want none", err)
-	}
+	_, err := os.Stat(h.terminationLog("main", 0))
+	assert.True(t, os.IsNotExist(err), "termination message file: %v, want none", err)
 }
 
 // A file that can't be read is reported in its place (A-CST-14).
@@ -211,13 +209,10 @@ func TestNewTerminationLog(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	h := &executor{engine: &Engine{Folders: Folders{Pods: t.TempDir()}}, pod: podOf("web", v1.RestartPolicyNever, "main")}
 	write(t, filepath.Join(h.engine.podDir(h.pod.UID), "containers", "main", "00000001"), "of an attempt before")
-	path, err := h.newTerminationLog(&v1.Container{Name: "main", TerminationMessagePath: "/dev/termination-log"}, 1)
-	assert.Must(t, err)
-	info, err := os.Stat(path)
-	assert.Must(t, err)
-	if filepath.Base(path) != "00000001" || info.Mode().Perm() != 0o666 || info.Size() != 0 {
-		t.Errorf("%s: mode %v, %d bytes", path, info.Mode(), info.Size())
-	}
+	path := assert.Get(h.newTerminationLog(&v1.Container{Name: "main", TerminationMessagePath: "/dev/termination-log"}, 1)).Must(t)
+	info := assert.Get(os.Stat(path)).Must(t)
+	assert.True(t, filepath.Base(path) == "00000001" && info.Mode().Perm() == 0o666 && info.Size() == 0,
+		"%s: mode %v, %d bytes", path, info.Mode(), info.Size())
 }
 
 // A stop may take its grace on top of what a call may take (B-SIG-5).

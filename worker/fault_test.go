@@ -106,9 +106,7 @@ func TestOneCallGoesWrong(t *testing.T) {
 				took := web.gone() - asked
 				assert.True(t, took <= test.gone, "gone after %v, want %v at the latest", took, test.gone)
 				left := slices.DeleteFunc(s.Left(), func(text string) bool { return strings.Contains(text, "other") })
-				if len(left) > 0 {
-					t.Errorf("left behind: %q; calls %q", left, s.Acted())
-				}
+				assert.True(t, len(left) == 0, "left behind: %q; calls %q", left, s.Acted())
 			})
 		})
 	}
@@ -154,9 +152,8 @@ func TestStartError(t *testing.T) {
 		web.await("failed", func(s v1.PodStatus) bool { return s.Phase == v1.PodFailed })
 		web.gone()
 		end := web.last().ContainerStatuses[0].State.Terminated
-		if end == nil || end.Reason != "StartError" || end.ExitCode != 128 || !strings.Contains(end.Message, "exec: no such file") {
-			t.Errorf("ended as %+v, want StartError, 128 and the runtime's words", end)
-		}
+		assert.True(t, end != nil && end.Reason == "StartError" && end.ExitCode == 128 && strings.Contains(end.Message, "exec: no such file"),
+			"ended as %+v, want StartError, 128 and the runtime's words", end)
 	})
 }
 
@@ -181,13 +178,11 @@ func TestRuntimeGoesAway(t *testing.T) {
 				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 				time.Sleep(test.at)
 				s.GoDown(away)
-				if at := web.await("restarted", restarts(1)); at > test.again {
-					t.Errorf("restarted at %v, want %v at the latest", at, test.again)
-				}
+				at := web.await("restarted", restarts(1))
+				assert.True(t, at <= test.again, "restarted at %v, want %v at the latest", at, test.again)
 				time.Sleep(time.Minute)
-				if status := web.last().ContainerStatuses[0]; status.RestartCount != 1 || status.State.Running == nil {
-					t.Errorf("a minute later: %+v, want it running and restarted once", status)
-				}
+				status := web.last().ContainerStatuses[0]
+				assert.True(t, status.RestartCount == 1 && status.State.Running != nil, "a minute later: %+v, want it running and restarted once", status)
 				web.stop(30)
 				web.gone()
 				assert.Empty(t, s.Left(), "left behind")

@@ -27,8 +27,7 @@ func newCheckpoint(id lifecycle.EffectID) lifecycle.Checkpoint {
 }
 
 func textOf(t testing.TB, c lifecycle.Checkpoint) string {
-	text, err := json.Marshal(c)
-	assert.Must(t, err)
+	text := assert.Get(json.Marshal(c)).Must(t)
 	return string(text)
 }
 
@@ -40,8 +39,7 @@ func save(t testing.TB, f *CheckpointFile, c lifecycle.Checkpoint) {
 // loaded is the LastID of what Load finds.
 func loaded(t *testing.T, path string) lifecycle.EffectID {
 	t.Helper()
-	c, err := LoadCheckpoint(path)
-	assert.Must(t, err)
+	c := assert.Get(LoadCheckpoint(path)).Must(t)
 	return c.LastID
 }
 
@@ -56,15 +54,12 @@ func TestSaveAndLoad(t *testing.T) {
 		}
 		save(t, file, newCheckpoint(id))
 		assert.Must(t, file.Sync())
-		got, err := LoadCheckpoint(path)
-		assert.Must(t, err)
+		got := assert.Get(LoadCheckpoint(path)).Must(t)
 		diff := cmp.Diff(textOf(t, newCheckpoint(id)), textOf(t, got))
 		assert.Require(t, diff == "", "%d (-want +got):\n%s", id, diff)
 	}
 	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
+	assert.True(t, err == nil && info.Mode().Perm() == 0o600, "mode %v, %v", info.Mode(), err)
 	assert.Must(t, file.Remove())
 	left, _ := os.ReadDir(filepath.Dir(path))
 	assert.True(t, len(left) == 0, "left behind: %v", left)
@@ -121,8 +116,7 @@ func TestSaveFails(t *testing.T) {
 func TestLoadDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "uid.checkpoint")
 	assert.Must(t, checkpoints.Write(path, slots.Entry{Sequence: 2, Content: []byte("{}")}))
-	wrong, err := os.ReadFile(path)
-	assert.Must(t, err)
+	wrong := assert.Get(os.ReadFile(path)).Must(t)
 	wrong[len(wrong)-1]++
 	for name, content := range map[string][]byte{
 		"empty": nil, "text": []byte("hello"), "long header": []byte(strings.Repeat("9", 100)),

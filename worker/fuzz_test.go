@@ -30,17 +30,12 @@ func FuzzDamagedFile(f *testing.F) {
 		save(t, before, newCheckpoint(2))
 		overwrite(t, path, int64(at%(2*slotSize)), bytes, int64(length%(3*slotSize)))
 		c, err := LoadCheckpoint(path)
-		if err == nil && c.LastID != 1 && c.LastID != 2 && !forged(t, bytes) {
-			t.Fatalf("loaded %+v, which nobody saved", c)
-		}
-		if err != nil && (errors.Is(err, fs.ErrNotExist) || c.UID != "") {
-			t.Fatalf("with %+v came %v", c, err)
-		}
+		assert.Require(t, err != nil || c.LastID == 1 || c.LastID == 2 || forged(t, bytes), "loaded %+v, which nobody saved", c)
+		assert.Require(t, err == nil || !errors.Is(err, fs.ErrNotExist) && c.UID == "", "with %+v came %v", c, err)
 		next := NewCheckpointFile(path)
 		save(t, next, newCheckpoint(3))
-		if got := loaded(t, path); got != 3 {
-			t.Fatalf("saved 3, loaded %d", got)
-		}
+		got := loaded(t, path)
+		assert.Require(t, got == 3, "saved 3, loaded %d", got)
 	})
 }
 
@@ -58,8 +53,7 @@ func forged(t *testing.T, bytes []byte) bool {
 
 func overwrite(t *testing.T, path string, at int64, bytes []byte, length int64) {
 	t.Helper()
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	assert.Must(t, err)
+	file := assert.Get(os.OpenFile(path, os.O_RDWR, 0)).Must(t)
 	size, err := file.Seek(0, io.SeekEnd)
 	if err == nil {
 		_, err = file.WriteAt(bytes, min(at, size))

@@ -46,10 +46,7 @@ var (
 // compareJournal compares what the journal has of a pod with a golden file.
 func (s *story) compareJournal(in journal.Folder, pod *v1.Pod, name string) *journal.Record {
 	s.Helper()
-	record, err := in.Read(string(pod.UID))
-	if err != nil {
-		s.Fatal(err)
-	}
+	record := assert.Get(in.Read(string(pod.UID))).Must(s)
 	var lines strings.Builder
 	for _, e := range record.Entries {
 		line := containerIDs.ReplaceAllString(e.Line(s.start), "containerID=…")
@@ -57,17 +54,11 @@ func (s *story) compareJournal(in journal.Folder, pod *v1.Pod, name string) *jou
 	}
 	path := filepath.Join("testdata", "journal", name+".txt")
 	if *update {
-		if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
-			s.Fatal(err)
-		}
+		assert.Must(s, os.WriteFile(path, []byte(lines.String()), 0o600))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		s.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), lines.String()); diff != "" {
-		s.Errorf("journal of %s (-want +got):\n%s", name, diff)
-	}
+	want := assert.Get(os.ReadFile(path)).Must(s)
+	diff := cmp.Diff(string(want), lines.String())
+	assert.True(s, diff == "", "journal of %s (-want +got):\n%s", name, diff)
 	return record
 }
 
@@ -118,8 +109,7 @@ func TestJournalOfPull(t *testing.T) {
 		time.Sleep(5500 * time.Millisecond)
 		pulls := func() []journal.Pull {
 			synctest.Wait()
-			record, err := in.Read(string(pod.UID))
-			assert.Must(t, err)
+			record := assert.Get(in.Read(string(pod.UID))).Must(t)
 			return record.Now.Pulls
 		}
 		got := pulls()

@@ -43,9 +43,8 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 		assert.True(t, took <= 5*time.Second, "giving up took %v", took)
 		time.Sleep(time.Hour) // a hook that nobody awaits any more ends, too
 		synctest.Wait()
-		if left := inBubble(); len(left) > before {
-			t.Errorf("%d goroutines are left of a bubble that began with %d:\n%s", len(left), before, strings.Join(left, "\n\n"))
-		}
+		left := inBubble()
+		assert.True(t, len(left) <= before, "%d goroutines are left of a bubble that began with %d:\n%s", len(left), before, strings.Join(left, "\n\n"))
 	})
 }
 

@@ -62,9 +62,8 @@ func TestProbeErrors(t *testing.T) {
 		web := s.run(pod)
 		at := web.await("ready", func(s v1.PodStatus) bool { return len(s.ContainerStatuses) > 0 && s.ContainerStatuses[0].Ready })
 		assert.Equal(t, 10*time.Second, at.Round(time.Second), "ready after")
-		if got := s.when("ExecSync web/main ready"); !slices.Equal(got, []time.Duration{0, 0, 0, 10 * time.Second}) {
-			t.Errorf("probed at %v", got)
-		}
+		got := s.when("ExecSync web/main ready")
+		assert.True(t, slices.Equal(got, []time.Duration{0, 0, 0, 10 * time.Second}), "probed at %v", got)
 		if got := web.reasons(v1.EventTypeWarning); !slices.Equal(got, []string{"DNSConfigForming", "Unhealthy"}) {
 			t.Errorf("warnings %q", got)
 		}

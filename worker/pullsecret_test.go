@@ -52,9 +52,8 @@ func TestPullSecretAppears(t *testing.T) {
 		web.stop(1)
 		web.gone()
 		missing := slices.DeleteFunc(web.recorded, func(e lifecycle.RecordEvent) bool { return e.Reason != "FailedToRetrieveImagePullSecret" })
-		if len(missing) != 1 || objects.given.Load() != 1 {
-			t.Errorf("the secret was missing %d times and read %d times, want once each", len(missing), objects.given.Load())
-		}
+		assert.True(t, len(missing) == 1 && objects.given.Load() == 1,
+			"the secret was missing %d times and read %d times, want once each", len(missing), objects.given.Load())
 	})
 }
 

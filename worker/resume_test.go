@@ -58,15 +58,9 @@ func (m *mortal) begin(s *story, w *Worker) {
 // resume starts another lifepod, which goes on with the pod.
 func (m *mortal) resume() {
 	m.Helper()
-	from, err := LoadCheckpoint(m.path)
-	if err != nil {
-		m.Fatal(err)
-	}
+	from := assert.Get(LoadCheckpoint(m.path)).Must(m)
 	s := m.story
-	w, err := s.node.ResumeWorker(m.pod, m.newLife(s), from)
-	if err != nil {
-		m.Fatal(err)
-	}
+	w := assert.Get(s.node.ResumeWorker(m.pod, m.newLife(s), from)).Must(m)
 	m.begin(s, w)
 }
 
@@ -127,9 +121,8 @@ func TestResumeTermination(t *testing.T) {
 		pod.resume()
 		took := pod.gone() - asked
 		assert.True(t, took >= 20*time.Second && took <= 21*time.Second, "gone after %v, want 20s and the calls", took)
-		if want := "StopContainer web/main timeout=8"; !slices.Contains(s.Acted(), want) {
-			t.Errorf("calls %q, want %s", s.Acted(), want)
-		}
+		want := "StopContainer web/main timeout=8"
+		assert.True(t, slices.Contains(s.Acted(), want), "calls %q, want %s", s.Acted(), want)
 		assert.Empty(t, s.Left(), "left behind")
 	})
 }
@@ -164,9 +157,8 @@ func TestResumeAtAnyMoment(t *testing.T) {
 				}
 				pod.stop(10)
 				pod.gone()
-				if left := s.Left(); len(left) > 0 {
-					t.Errorf("left behind: %q; calls %q", left, s.Acted())
-				}
+				left := s.Left()
+				assert.True(t, len(left) == 0, "left behind: %q; calls %q", left, s.Acted())
 			})
 		})
 	}
@@ -224,9 +216,7 @@ func nothingCanBeSaved(t *testing.T, works int) {
 				logged++
 			}
 		}
-		if logged != 1 || l.last().Phase != v1.PodSucceeded {
-			t.Errorf("told %d times, phase %s", logged, l.last().Phase)
-		}
+		assert.True(t, logged == 1 && l.last().Phase == v1.PodSucceeded, "told %d times, phase %s", logged, l.last().Phase)
 	})
 }
 

@@ -24,9 +24,8 @@ func TestFirstRunningStatusIsComplete(t *testing.T) {
 				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 				web.await("running", running)
 				status := func() v1.ContainerStatus { return web.last().ContainerStatuses[0] }
-				if status().User == nil || status().ImageID == "" {
-					t.Errorf("the first status of the running container: %+v, want its user and image", status())
-				}
+				assert.True(t, status().User != nil && status().ImageID != "",
+					"the first status of the running container: %+v, want its user and image", status())
 				time.Sleep(11 * time.Second) // a snapshot's delay
 				user := status().User
 				assert.True(t, user != nil && user.Linux.UID == 7, "user %v, want 7", user)

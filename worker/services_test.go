@@ -27,8 +27,7 @@ func TestServiceVariables(t *testing.T) {
 	pod := podOf("web", v1.RestartPolicyAlways, "main")
 	pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "$(WEB_PORT)"}}
 	h := &executor{engine: &Engine{API: API{Objects: func(*v1.Pod) Objects { return noObjects{} }, Services: services{}}}, pod: pod, results: &results{}}
-	got, err := h.environment(t.Context(), &pod.Spec.Containers[0], nil, nil)
-	assert.Must(t, err)
+	got := assert.Get(h.environment(t.Context(), &pod.Spec.Containers[0], nil, nil)).Must(t)
 	want := []criconfig.KeyValue{{Name: "OWN", Value: "mine"}, {Name: "URL", Value: "tcp://web"}, {Name: "WEB_PORT", Value: "tcp://web"}}
 	assert.Deep(t, "environment", want, got.Env)
 	h.engine.API.Services = services{err: errors.New("unread")}
@@ -42,9 +41,8 @@ func TestResolverOfEachSandbox(t *testing.T) {
 	h := &executor{engine: &Engine{Cgroups: podcgroup.Driver{}}, pod: podOf("web", v1.RestartPolicyNever, "main"), results: &results{}}
 	h.pod.Spec.DNSPolicy = v1.DNSDefault
 	h.engine.DNS.Resolver = func() (netidentity.Resolver, error) { return netidentity.ResolverOf(path) }
-	if _, _, err := h.sandboxConfig(0, ""); err == nil {
-		t.Error("no error without the file")
-	}
+	_, _, err := h.sandboxConfig(0, "")
+	assert.True(t, err != nil, "no error without the file")
 	for _, server := range []string{"192.0.2.1", "192.0.2.2"} {
 		assert.Must(t, os.WriteFile(path, []byte("nameserver "+server+"\n"), 0o600))
 		config, _, err := h.sandboxConfig(0, "")

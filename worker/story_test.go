@@ -179,9 +179,7 @@ func (l *life) gone() time.Duration {
 	l.Helper()
 	select {
 	case err := <-l.done:
-		if err != nil {
-			l.Fatalf("Run: %v", err)
-		}
+		assert.Require(l, err == nil, "Run: %v", err)
 	case <-time.After(patience):
 		l.Fatalf("never gone; left %q, calls %q", l.Left(), l.Acted())
 	}

@@ -229,8 +229,7 @@ func TestWhy(t *testing.T) {
 				cause.make(s, pod)
 				cause.until(s.run(pod))
 				synctest.Wait()
-				record, err := in.Read(string(pod.UID))
-				assert.Must(t, err)
+				record := assert.Get(in.Read(string(pod.UID))).Must(t)
 				compareWhy(t, cause.name, record)
 			})
 		})
@@ -252,7 +251,6 @@ func compareWhy(t *testing.T, name string, record *journal.Record) {
 	if *update {
 		assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	want, err := os.ReadFile(path)
-	assert.Must(t, err)
+	want := assert.Get(os.ReadFile(path)).Must(t)
 	assert.Deep(t, "why", string(want), text)
 }

@@ -24,8 +24,7 @@ func TestPack(t *testing.T) {
 		assert.Must(t, writeFile(filepath.Join(p.from, "bin", "program"), []byte(content)))
 		before, _ := os.Stat(archive) // the first time there is none
 		assert.Must(t, p.pack())
-		after, err := os.Stat(archive)
-		assert.Must(t, err)
+		after := assert.Get(os.Stat(archive)).Must(t)
 		return before == nil || !before.ModTime().Equal(after.ModTime())
 	}
 	for i, want := range []struct {

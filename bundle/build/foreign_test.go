@@ -24,8 +24,7 @@ func TestForeignTree(t *testing.T) {
 	tree := tree{root: t.TempDir(), arch: foreign}
 	cache := filepath.Join(tree.root, ".cache", string(foreign))
 	assert.Must(t, tree.writeForeignOverlay())
-	text, err := os.ReadFile(filepath.Join(cache, "overlay.json"))
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(filepath.Join(cache, "overlay.json"))).Must(t)
 	var overlay struct{ Replace map[string]string }
 	assert.Must(t, json.Unmarshal(text, &overlay))
 	want := map[string]string{}
@@ -65,8 +64,6 @@ func TestDemoOverlay(t *testing.T) {
 			"-f", "{{.EmbedFiles}}", ".")
 		list.Dir = tree.root
 		out, err := list.CombinedOutput()
-		if err != nil || strings.TrimSpace(string(out)) != want {
-			t.Errorf("with what is packed in %q, embedded: %s, want %s, %v", from, out, want, err)
-		}
+		assert.True(t, err == nil && strings.TrimSpace(string(out)) == want, "with what is packed in %q, embedded: %s, want %s, %v", from, out, want, err)
 	}
 }

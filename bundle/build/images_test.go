@@ -62,8 +62,7 @@ func contents(t *testing.T, archive []byte) (lines []string, files map[string]st
 			line += " -> " + header.Linkname
 		}
 		lines = append(lines, line)
-		data, err := io.ReadAll(reader)
-		assert.Must(t, err)
+		data := assert.Get(io.ReadAll(reader)).Must(t)
 		files[header.Name] = string(data)
 	}
 }
@@ -80,15 +79,12 @@ func TestDockerSaveArchive(t *testing.T) {
 			Cmd: []string{"/bin/sh"}, WorkingDir: "/",
 		}},
 	} {
-		tag, err := name.NewTag(tt.name)
-		assert.Must(t, err)
+		tag := assert.Get(name.NewTag(tt.name)).Must(t)
 		image, err := tarball.ImageFromPath(archive, &tag)
 		assert.Require(t, err == nil, "read %s: %v", tt.name, err)
-		if err := validate.Image(image); err != nil {
-			t.Errorf("%s: %v", tt.name, err)
-		}
-		config, err := image.ConfigFile()
-		assert.Must(t, err)
+		err = validate.Image(image)
+		assert.True(t, err == nil, "%s: %v", tt.name, err)
+		config := assert.Get(image.ConfigFile()).Must(t)
 		assert.Deep(t, fmt.Sprintf("%s: config", tt.name), tt.want, config.Config)
 		assert.Deep(t, fmt.Sprintf("%s: platform", tt.name), "linux/arm64", config.OS+"/"+config.Architecture)
 	}
@@ -97,8 +93,7 @@ func TestDockerSaveArchive(t *testing.T) {
 // unpack writes the archive's files below a folder and gives it.
 func unpack(t *testing.T, archive string) string {
 	t.Helper()
-	data, err := os.ReadFile(archive)
-	assert.Must(t, err)
+	data := assert.Get(os.ReadFile(archive)).Must(t)
 	dir := t.TempDir()
 	_, files := contents(t, data)
 	for path, content := range files {
@@ -112,15 +107,11 @@ func unpack(t *testing.T, archive string) string {
 }
 
 func TestOCILayout(t *testing.T) {
-	index, err := layout.ImageIndexFromPath(unpack(t, write(t, imagesBinaries(t))))
-	assert.Must(t, err)
+	index := assert.Get(layout.ImageIndexFromPath(unpack(t, write(t, imagesBinaries(t))))).Must(t)
 	// Fast: the library's full check takes every layer of a layout for a
 	// compressed one. TestDockerSaveArchive and the digests check the layers.
-	if err := validate.Index(index, validate.Fast); err != nil {
-		t.Error(err)
-	}
-	manifest, err := index.IndexManifest()
-	assert.Must(t, err)
+	assert.NoError(t, validate.Index(index, validate.Fast))
+	manifest := assert.Get(index.IndexManifest()).Must(t)
 	var names []string
 	for _, described := range manifest.Manifests {
 		names = append(names, described.Annotations["io.containerd.image.name"])
@@ -130,24 +121,20 @@ func TestOCILayout(t *testing.T) {
 
 func TestBlobsAreNamedByDigestAndAllUsed(t *testing.T) {
 	dir := unpack(t, write(t, imagesBinaries(t)))
-	blobs, err := os.ReadDir(filepath.Join(dir, "blobs", "sha256"))
-	assert.Must(t, err)
+	blobs := assert.Get(os.ReadDir(filepath.Join(dir, "blobs", "sha256"))).Must(t)
 	got, want := len(blobs), 6
 	assert.True(t, got == want, "%d blobs, want %d: manifest, config and layer of each image", got, want)
 	for _, blob := range blobs {
-		data, err := os.ReadFile(filepath.Join(dir, "blobs", "sha256", blob.Name()))
-		assert.Must(t, err)
-		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != blob.Name() {
-			t.Errorf("blob %s has digest %x", blob.Name(), sum)
-		}
+		data := assert.Get(os.ReadFile(filepath.Join(dir, "blobs", "sha256", blob.Name()))).Must(t)
+		sum := sha256.Sum256(data)
+		assert.True(t, hex.EncodeToString(sum[:]) == blob.Name(), "blob %s has digest %x", blob.Name(), sum)
 	}
 }
 
 func TestLayers(t *testing.T) {
 	dir := unpack(t, write(t, imagesBinaries(t)))
 	var saved tarball.Manifest
-	manifest, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
-	assert.Must(t, err)
+	manifest := assert.Get(os.ReadFile(filepath.Join(dir, "manifest.json"))).Must(t)
 	assert.Must(t, json.Unmarshal(manifest, &saved))
 	for i, want := range [][]string{
 		{"755 0:0 pause"},
@@ -159,8 +146,7 @@ func TestLayers(t *testing.T) {
 			"555 0:0 sys/", "1777 0:0 tmp/", "755 0:0 usr/", "777 0:0 usr/bin -> ../bin", "755 0:0 var/",
 		},
 	} {
-		data, err := os.ReadFile(filepath.Join(dir, saved[i].Layers[0]))
-		assert.Must(t, err)
+		data := assert.Get(os.ReadFile(filepath.Join(dir, saved[i].Layers[0]))).Must(t)
 		lines, files := contents(t, data)
 		assert.Deep(t, fmt.Sprint(saved[i].RepoTags), want, lines)
 		assert.True(t, i != 1 || files["bin/toolbox-net"] == "net program", "bin/toolbox-net holds %q", files["bin/toolbox-net"])
@@ -168,10 +154,8 @@ func TestLayers(t *testing.T) {
 }
 
 func TestSameBinariesSameArchive(t *testing.T) {
-	first, err := os.ReadFile(write(t, imagesBinaries(t)))
-	assert.Must(t, err)
-	second, err := os.ReadFile(write(t, imagesBinaries(t)))
-	assert.Must(t, err)
+	first := assert.Get(os.ReadFile(write(t, imagesBinaries(t)))).Must(t)
+	second := assert.Get(os.ReadFile(write(t, imagesBinaries(t)))).Must(t)
 	assert.True(t, bytes.Equal(first, second), "two archives of the same binaries differ")
 }
 
@@ -190,9 +174,7 @@ func TestErrorsNameTheImageAndLeaveNoArchive(t *testing.T) {
 			archive := filepath.Join(t.TempDir(), "images.tar")
 			err := WriteImages(archive, b)
 			assert.True(t, err != nil && strings.Contains(err.Error(), tt.want), "error %v, want %q in it", err, tt.want)
-			if _, err := os.Stat(archive); err == nil {
-				t.Error("an archive was written")
-			}
+			assert.Fails(t, assert.ErrorOf(os.Stat(archive)), "an archive was written")
 		})
 	}
 }

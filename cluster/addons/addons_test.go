@@ -96,11 +96,9 @@ func TestFileIsReadWhenWritten(t *testing.T) {
 	assert.Deep(t, "again after", time.Duration(0), f.read(now))
 	assert.Deep(t, "objects", []string{"ConfigMap c", "ConfigMap d"}, titles(f.objects))
 	f.done = true
-	if f.read(now); !f.done {
-		t.Error("a file that has not changed is to be applied again")
-	}
+	f.read(now)
+	assert.True(t, f.done, "a file that has not changed is to be applied again")
 	assert.Must(t, os.WriteFile(path, []byte("a: ["), 0o600))
-	if f.read(now); f.done || f.err == nil {
-		t.Errorf("done %v with err %v after a change that makes no sense", f.done, f.err)
-	}
+	f.read(now)
+	assert.True(t, !f.done && f.err != nil, "done %v with err %v after a change that makes no sense", f.done, f.err)
 }

@@ -143,9 +143,8 @@ const definition = `{
 // define returns when both descriptions of the APIs have a new resource.
 func (s serving) define(t *testing.T) {
 	t.Helper()
-	err := s.Discovery().RESTClient().Post().AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions").
-		SetHeader("Content-Type", "application/json").Body([]byte(definition)).Do(t.Context()).Error()
-	assert.Must(t, err)
+	assert.Must(t, s.Discovery().RESTClient().Post().AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions").
+		SetHeader("Content-Type", "application/json").Body([]byte(definition)).Do(t.Context()).Error())
 	for path, has := range map[string]string{"/openapi/v2": "dev.lifepod.test.v1.Lamp", "/openapi/v3": "apis/test.lifepod.dev/v1"} {
 		s.await(t, path, func() error {
 			answer, err := s.ask(t, path, "application/json")
@@ -229,9 +228,8 @@ func compareV3(t *testing.T, ours, theirs serving) {
 		}
 	}
 	const path = "/openapi/v3/apis/apps/v1"
-	if right, plain := ours.said(t, path+"?hash=1", "application/json"), ours.said(t, path, "application/json"); right != plain {
-		t.Errorf("with another hash: %d bytes, without one %d", len(right), len(plain))
-	}
+	right, plain := ours.said(t, path+"?hash=1", "application/json"), ours.said(t, path, "application/json")
+	assert.True(t, right == plain, "with another hash: %d bytes, without one %d", len(right), len(plain))
 }
 
 func (s serving) listV3(t *testing.T) map[string]handler3.OpenAPIV3DiscoveryGroupVersion {
@@ -279,8 +277,7 @@ func TestRolesAreReconciled(t *testing.T) {
 	role, err := roles.Get(t.Context(), "system:discovery", metav1.GetOptions{})
 	assert.True(t, err == nil && len(role.Rules) >= 2 && slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return cmp.Equal(r, extra) }),
 		"a role that lacked its rules: %v, %v", role.Rules, err)
-	if role, err = roles.Get(t.Context(), "system:basic-user", metav1.GetOptions{}); err != nil || len(role.Rules) > 0 {
-		t.Errorf("a role that is protected: %v, %v", role.Rules, err)
-	}
+	role, err = roles.Get(t.Context(), "system:basic-user", metav1.GetOptions{})
+	assert.True(t, err == nil && len(role.Rules) == 0, "a role that is protected: %v, %v", role.Rules, err)
 	assert.NoError(t, assert.ErrorOf(s.RbacV1().ClusterRoleBindings().Get(t.Context(), "cluster-admin", metav1.GetOptions{})), "a binding that was deleted")
 }

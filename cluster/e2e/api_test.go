@@ -18,9 +18,8 @@ func TestAPI(t *testing.T) {
 		ClientVersion, ServerVersion struct{ GitVersion string }
 	}
 	assert.Must(t, json.Unmarshal([]byte(s.kubectl("version", "-o", "json")), &version))
-	if client, server := version.ClientVersion.GitVersion, version.ServerVersion.GitVersion; client != server || !strings.HasPrefix(server, "v1.37.2") {
-		t.Errorf("kubectl is %s, the server %s, want both v1.37.2", client, server)
-	}
+	client, server := version.ClientVersion.GitVersion, version.ServerVersion.GitVersion
+	assert.True(t, client == server && strings.HasPrefix(server, "v1.37.2"), "kubectl is %s, the server %s, want both v1.37.2", client, server)
 	got := strings.Fields(s.kubectl("api-versions"))
 	got = slices.DeleteFunc(got, func(version string) bool {
 		return strings.Contains(version, "e2e.lifepod.dev") || strings.HasPrefix(version, "metrics.k8s.io")

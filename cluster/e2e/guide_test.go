@@ -30,8 +30,7 @@ func TestGuide(t *testing.T) {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			file := "../../docs/guide/" + page + ".md"
-			text, err := os.ReadFile(file)
-			assert.Must(t, err)
+			text := assert.Get(os.ReadFile(file)).Must(t)
 			variables := ""
 			now := session.ReplaceAllStringFunc(string(text), func(block string) string {
 				var b strings.Builder
@@ -41,9 +40,8 @@ func TestGuide(t *testing.T) {
 					if strings.HasPrefix(command, "NODE=") {
 						variables += command + "\n"
 					}
-					if diff := cmp.Diff(variable.ReplaceAllString(shown, "~"), variable.ReplaceAllString(printed, "~")); diff != "" && !*rewrite {
-						t.Errorf("%s: %s (-documentation +printed):\n%s", page, command, diff)
-					}
+					diff := cmp.Diff(variable.ReplaceAllString(shown, "~"), variable.ReplaceAllString(printed, "~"))
+					assert.True(t, diff == "" || *rewrite, "%s: %s (-documentation +printed):\n%s", page, command, diff)
 					fmt.Fprintf(&b, "$ %s\n%s", command, printed)
 				}
 				return "```console\n" + b.String() + "```\n"

@@ -42,8 +42,7 @@ spec: {storageClassName: none, accessModes: [ReadWriteOnce], resources: {request
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t, nil)
-	port, err := machine.FreePort()
-	assert.Must(t, err)
+	port := assert.Get(machine.FreePort()).Must(t)
 	taken := "  ports: [{containerPort: 80, hostPort: " + strconv.Itoa(port) + "}]"
 	s.create(podOf("taker", podSpec("sleep infinity", taken)))
 	s.wait("pod/taker", "condition=Ready")

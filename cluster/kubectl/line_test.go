@@ -63,9 +63,8 @@ func TestPrepare(t *testing.T) {
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", "the user's")
-			l, err := parse(strings.Fields(tc.args))
-			assert.Must(t, err)
-			err = l.prepare(tc.of)
+			l := assert.Get(parse(strings.Fields(tc.args))).Must(t)
+			err := l.prepare(tc.of)
 			got := os.Getenv("KUBECONFIG")
 			if err != nil {
 				got = err.Error()

@@ -86,9 +86,8 @@ func TestLostAndWonAgain(t *testing.T) {
 		assert.True(t, a.leads.Load() == 0, "leads without the lease")
 		back()
 		time.Sleep(DefaultLease)
-		if leads, terms := a.leads.Load(), a.terms.Load(); leads != 1 || terms != 2 {
-			t.Errorf("leads %d times at once, %d terms, want 1 in the second term", leads, terms)
-		}
+		leads, terms := a.leads.Load(), a.terms.Load()
+		assert.True(t, leads == 1 && terms == 2, "leads %d times at once, %d terms, want 1 in the second term", leads, terms)
 		end()
 	})
 }

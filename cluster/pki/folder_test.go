@@ -84,12 +84,11 @@ func TestWhoIsWho(t *testing.T) {
 	} {
 		got := leafIn(t, tc.certificate, tc.key)
 		assert.True(t, got.Subject.String() == tc.subject, "%s: subject %q, want %q", tc.certificate, got.Subject, tc.subject)
-		ca, err := os.ReadFile(tc.ca)
-		assert.Must(t, err)
+		ca := assert.Get(os.ReadFile(tc.ca)).Must(t)
 		pool := x509.NewCertPool()
 		pool.AppendCertsFromPEM(ca)
 		verify := x509.VerifyOptions{DNSName: tc.host, Roots: pool, CurrentTime: c.now, KeyUsages: []x509.ExtKeyUsage{tc.usage}}
-		_, err = got.Verify(verify)
+		_, err := got.Verify(verify)
 		assert.True(t, err == nil, "%s: %v", tc.certificate, err)
 		verify.KeyUsages = []x509.ExtKeyUsage{tc.not}
 		_, err = got.Verify(verify)
@@ -104,7 +103,7 @@ func TestModes(t *testing.T) {
 	f := open(t, newClock().config(dir))
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	assert.Must(t, f.AdminKubeconfig(kubeconfig, "lifepod", "https://127.0.0.1:6443"))
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	assert.Must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -115,8 +114,7 @@ func TestModes(t *testing.T) {
 		}
 		assert.Deep(t, fmt.Sprintf("%s has mode", path), want, info.Mode().Perm())
 		return err
-	})
-	assert.Must(t, err)
+	}))
 }
 
 // TestRefresh: what was signed is made again in time and when it doesn't fit, and

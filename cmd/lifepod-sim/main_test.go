@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // What only lifepod has is said to be there, with whatever flags, and is no manifest's name.
@@ -16,8 +18,7 @@ func TestCommandsOfLifepod(t *testing.T) {
 		root.SetErr(&out)
 		root.SetArgs(args)
 		err := root.ExecuteContext(t.Context())
-		if want := args[0] + ": only lifepod has this command, on Linux, as lifepod sim " + args[0] + ": "; err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%v: %v, want %s", args, err, want)
-		}
+		want := args[0] + ": only lifepod has this command, on Linux, as lifepod sim " + args[0] + ": "
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), want), "%v: %v, want %s", args, err, want)
 	}
 }

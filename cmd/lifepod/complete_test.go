@@ -26,22 +26,19 @@ import (
 func rootWithPods(t *testing.T, pods ...*v1.Pod) string {
 	t.Helper()
 	root := t.TempDir()
-	paths, err := bundle.Locate(root, "")
-	assert.Must(t, err)
+	paths := assert.Get(bundle.Locate(root, "")).Must(t)
 	folder := control.Folder(paths.RunDir)
 	assert.Must(t, os.MkdirAll(folder, 0o700))
 	t.Cleanup(func() { _ = os.RemoveAll(paths.RunDir) })
 	for _, pod := range pods {
-		l, err := net.Listen("unix", filepath.Join(folder, string(pod.UID)+".sock"))
-		assert.Must(t, err)
+		l := assert.Get(net.Listen("unix", filepath.Join(folder, string(pod.UID)+".sock"))).Must(t)
 		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_ = json.NewEncoder(w).Encode(v1.PodList{Items: []v1.Pod{*pod}}) // the client may have gone
 		})}
 		go func() { _ = server.Serve(l) }()
 		t.Cleanup(func() { _ = server.Close() })
 	}
-	l, err := net.Listen("unix", paths.Socket())
-	assert.Must(t, err)
+	l := assert.Get(net.Listen("unix", paths.Socket())).Must(t)
 	server := grpc.NewServer()
 	runtimeapi.RegisterImageServiceServer(server, &imageService{})
 	go func() { _ = server.Serve(l) }()
@@ -52,8 +49,7 @@ func rootWithPods(t *testing.T, pods ...*v1.Pod) string {
 // completions are what a shell is offered for a line.
 func completions(t *testing.T, line ...string) string {
 	t.Helper()
-	out, err := commandLine(t, append([]string{"__complete"}, line...)...)
-	assert.Must(t, err)
+	out := assert.Get(commandLine(t, append([]string{"__complete"}, line...)...)).Must(t)
 	var offered []string
 	for text := range strings.Lines(out) {
 		if strings.HasPrefix(text, "Completion ended") {

@@ -13,15 +13,12 @@ import (
 
 func TestGraceSeconds(t *testing.T) {
 	for grace, want := range map[time.Duration]int64{0: 0, time.Millisecond: 1, 10 * time.Second: 10, time.Minute + time.Millisecond: 61} {
-		got, err := graceSeconds(&grace, false)
-		assert.Must(t, err)
+		got := assert.Get(graceSeconds(&grace, false)).Must(t)
 		assert.Equal(t, want, *got, "%v", grace)
 	}
 	own, err := graceSeconds(nil, false)
 	forced, err2 := graceSeconds(nil, true)
-	if err != nil || err2 != nil || own != nil || *forced != 0 {
-		t.Errorf("the pod's own %v, %v; forced %v, %v", own, err, forced, err2)
-	}
+	assert.True(t, err == nil && err2 == nil && own == nil && *forced == 0, "the pod's own %v, %v; forced %v, %v", own, err, forced, err2)
 }
 
 func resources(limits, requests v1.ResourceList) v1.ResourceRequirements {
@@ -67,8 +64,7 @@ func TestParseCondition(t *testing.T) {
 	} {
 		var got v1.PodCondition
 		err := parseCondition(text, &got)
-		if want.Type == "" && err == nil || want.Type != "" && (err != nil || !cmp.Equal(want, got)) {
-			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
-		}
+		assert.True(t, (want.Type != "" || err != nil) && (want.Type == "" || err == nil && cmp.Equal(want, got)),
+			"%q: %+v, %v, want %+v", text, got, err, want)
 	}
 }

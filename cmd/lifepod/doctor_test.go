@@ -41,15 +41,11 @@ func runDoctor(t *testing.T, runtime error, args ...string) (out, errOut string,
 
 func TestDoctorFailsWithAnError(t *testing.T) {
 	out, _, err := runDoctor(t, errors.New("connection refused"), "-o", "json")
-	if !errors.Is(err, errChecksFailed) {
-		t.Errorf("want %v, got %v", errChecksFailed, err)
-	}
+	assert.ErrorIs(t, errChecksFailed, err)
 	var results []doctor.Result
 	assert.Must(t, json.Unmarshal([]byte(out), &results))
 	last := results[len(results)-1]
-	if last.Name != "runtime" || last.Status != doctor.Error || last.Found != "connection refused" {
-		t.Errorf("want the runtime's error, got %+v", last)
-	}
+	assert.True(t, last.Name == "runtime" && last.Status == doctor.Error && last.Found == "connection refused", "want the runtime's error, got %+v", last)
 }
 
 // A doctor who could not look says so by its exit code.
@@ -66,9 +62,8 @@ func TestDoctorWhoCouldNotLook(t *testing.T) {
 
 func TestDoctorSweepSaysWhat(t *testing.T) {
 	_, errOut, _ := runDoctor(t, nil, "--sweep")
-	if want := "removed mount /m\n"; errOut != want {
-		t.Errorf("want %q, got %q", want, errOut)
-	}
+	want := "removed mount /m\n"
+	assert.True(t, errOut == want, "want %q, got %q", want, errOut)
 }
 
 func TestDoctorWithoutSweep(t *testing.T) {
@@ -76,36 +71,25 @@ func TestDoctorWithoutSweep(t *testing.T) {
 	command.SetOut(io.Discard)
 	command.SetErr(io.Discard)
 	command.SetArgs([]string{"--sweep"})
-	if err := command.ExecuteContext(t.Context()); err == nil || err.Error() != "unknown flag: --sweep" {
-		t.Errorf("want the flag unknown, got %v", err)
-	}
+	err := command.ExecuteContext(t.Context())
+	assert.True(t, err != nil && err.Error() == "unknown flag: --sweep", "want the flag unknown, got %v", err)
 }
 
 // A root in use is left alone, and one that was never used isn't made.
 func TestSweepRootRespectsItsUser(t *testing.T) {
 	folder := t.TempDir()
 	absent := filepath.Join(folder, "absent")
-	if swept, err := sweepRoot(t.Context(), absent, slog.New(slog.DiscardHandler)); len(swept) > 0 || err != nil {
-		t.Errorf("absent root: want nothing, got %v, %v", swept, err)
-	}
-	if _, err := os.Stat(absent); err == nil {
-		t.Error("the absent root was made")
-	}
-	paths, err := bundle.Locate(folder, "")
-	assert.Must(t, err)
-	if used, err := rootInUse(paths); used || err != nil {
-		t.Errorf("nobody uses it: want false, got %v, %v", used, err)
-	}
-	release, err := paths.Exclude()
-	assert.Must(t, err)
-	if used, err := rootInUse(paths); !used || err != nil {
-		t.Errorf("in use: want true, got %v, %v", used, err)
-	}
-	if _, err := sweepRoot(t.Context(), folder, slog.New(slog.DiscardHandler)); !errors.Is(err, bundle.ErrInUse) {
-		t.Errorf("in use: want %v, got %v", bundle.ErrInUse, err)
-	}
+	swept, err := sweepRoot(t.Context(), absent, slog.New(slog.DiscardHandler))
+	assert.True(t, len(swept) == 0 && err == nil, "absent root: want nothing, got %v, %v", swept, err)
+	assert.Fails(t, assert.ErrorOf(os.Stat(absent)), "the absent root was made")
+	paths := assert.Get(bundle.Locate(folder, "")).Must(t)
+	used, err := rootInUse(paths)
+	assert.True(t, !used && err == nil, "nobody uses it: want false, got %v, %v", used, err)
+	release := assert.Get(paths.Exclude()).Must(t)
+	used, err = rootInUse(paths)
+	assert.True(t, used && err == nil, "in use: want true, got %v, %v", used, err)
+	assert.ErrorIs(t, bundle.ErrInUse, assert.ErrorOf(sweepRoot(t.Context(), folder, slog.New(slog.DiscardHandler))), "in use")
 	assert.Must(t, release())
-	if swept, err := sweepRoot(t.Context(), folder, slog.New(slog.DiscardHandler)); len(swept) > 0 || err != nil {
-		t.Errorf("clean root: want nothing, got %v, %v", swept, err)
-	}
+	swept, err = sweepRoot(t.Context(), folder, slog.New(slog.DiscardHandler))
+	assert.True(t, len(swept) == 0 && err == nil, "clean root: want nothing, got %v, %v", swept, err)
 }

@@ -35,20 +35,15 @@ func endAll(t *testing.T, root string, purge bool) (string, error) {
 // lifepod goes, and nothing of others.
 func TestDown(t *testing.T) {
 	root := usedFolder(t)
-	if did, err := endAll(t, root, false); err != nil || did != "There was no pod to end." {
-		t.Errorf("%q, %v", did, err)
-	}
+	did, err := endAll(t, root, false)
+	assert.True(t, err == nil && did == "There was no pod to end.", "%q, %v", did, err)
 	for name, stays := range map[string]bool{"containerd/images": true, "runs/1.json": false, "logs/default_web_1": false} {
-		if _, err := os.Stat(filepath.Join(root, name)); (err == nil) != stays {
-			t.Errorf("%s: %v, want it there: %v", name, err, stays)
-		}
+		_, err := os.Stat(filepath.Join(root, name))
+		assert.True(t, (err == nil) == stays, "%s: %v, want it there: %v", name, err, stays)
 	}
-	if did, err := endAll(t, root, true); err != nil || did != "There was no pod to end. Removed "+root+"." {
-		t.Errorf("%q, %v", did, err)
-	}
-	if _, err := os.Stat(root); err == nil {
-		t.Error("the folder is there")
-	}
+	did, err = endAll(t, root, true)
+	assert.True(t, err == nil && did == "There was no pod to end. Removed "+root+".", "%q, %v", did, err)
+	assert.Fails(t, assert.ErrorOf(os.Stat(root)), "the folder is there")
 	node := usedFolder(t, "pod-resources/kubelet.sock", "device-plugins/kubelet.sock", "plugins_registry/driver.sock") // a driver's is its own
 	if did, err := endAll(t, node, true); err != nil || did != "There was no pod to end. Removed what is lifepod's in "+node+". What is left there: plugins_registry." {
 		t.Errorf("%q, %v", did, err)
@@ -63,28 +58,21 @@ func TestDown(t *testing.T) {
 func TestDownRefuses(t *testing.T) {
 	foreign := t.TempDir()
 	assert.Must(t, os.WriteFile(filepath.Join(foreign, "pods"), nil, 0o600))
-	if did, err := endAll(t, foreign, true); err != nil || did != "There is nothing of lifepod in "+foreign+"." {
-		t.Errorf("%q, %v", did, err)
-	}
-	if _, err := os.Stat(filepath.Join(foreign, "pods")); err != nil {
-		t.Error(err)
-	}
+	did, err := endAll(t, foreign, true)
+	assert.True(t, err == nil && did == "There is nothing of lifepod in "+foreign+".", "%q, %v", did, err)
+	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(foreign, "pods"))))
 	root := usedFolder(t)
-	paths, err := bundle.Locate(root, "")
-	assert.Must(t, err)
-	release, err := paths.Exclude()
-	assert.Must(t, err)
+	paths := assert.Get(bundle.Locate(root, "")).Must(t)
+	release := assert.Get(paths.Exclude()).Must(t)
 	defer func() { _ = release() }()
-	if _, err := endAll(t, root, true); err == nil || !strings.HasPrefix(err.Error(), "a lifepod uses "+root+": end it first") {
-		t.Errorf("in use: %v", err)
-	}
+	_, err = endAll(t, root, true)
+	assert.True(t, err != nil && strings.HasPrefix(err.Error(), "a lifepod uses "+root+": end it first"), "in use: %v", err)
 }
 
 // TestDownWithoutPods: a lifepod run -d that has no pod at the moment is ended, too, and no other process with its log.
 func TestDownWithoutPods(t *testing.T) {
 	root := t.TempDir()
-	log, err := os.Create(filepath.Join(root, "run.log"))
-	assert.Must(t, err)
+	log := assert.Get(os.Create(filepath.Join(root, "run.log"))).Must(t)
 	defer log.Close()
 	start := func(environment string) *exec.Cmd {
 		command := exec.Command("sleep", "1000")
@@ -107,10 +95,8 @@ func TestDownWithoutPods(t *testing.T) {
 func TestDownOfDeletedFolder(t *testing.T) {
 	for _, below := range []string{"", "node"} { // a cluster has its pods in the second
 		root := filepath.Join(t.TempDir(), "lifepod")
-		paths, err := bundle.Locate(filepath.Join(root, below), "")
-		assert.Must(t, err)
-		release, err := paths.Exclude()
-		assert.Must(t, err)
+		paths := assert.Get(bundle.Locate(filepath.Join(root, below), "")).Must(t)
+		release := assert.Get(paths.Exclude()).Must(t)
 		assert.Must(t, os.Mkdir(paths.RunDir, 0o700))
 		t.Cleanup(func() { _ = os.Remove(paths.RunDir) })
 		assert.Must(t, os.RemoveAll(root))
@@ -123,31 +109,25 @@ func TestDownOfDeletedFolder(t *testing.T) {
 			t.Errorf("%q, %v, want %q", did, err, want)
 		}
 		for _, path := range []string{paths.RunDir, root} {
-			if _, err := os.Stat(path); err == nil {
-				t.Errorf("%s is there", path)
-			}
+			_, err := os.Stat(path)
+			assert.True(t, err != nil, "%s is there", path)
 		}
-		if did, err := endAll(t, root, false); err != nil || did != "There is nothing of lifepod in "+root+"." {
-			t.Errorf("%q, %v", did, err)
-		}
+		did, err := endAll(t, root, false)
+		assert.True(t, err == nil && did == "There is nothing of lifepod in "+root+".", "%q, %v", did, err)
 	}
 }
 
 // Of a folder that was deleted in part, --purge removes the rest of what is lifepod's, and nothing of others.
 func TestDownOfFolderDeletedInPart(t *testing.T) {
 	root := t.TempDir()
-	paths, err := bundle.Locate(root, "")
-	assert.Must(t, err)
+	paths := assert.Get(bundle.Locate(root, "")).Must(t)
 	for _, folder := range []string{paths.RunDir, filepath.Join(root, "containerd"), filepath.Join(root, "letters")} {
 		assert.Must(t, os.Mkdir(folder, 0o700))
 		t.Cleanup(func() { _ = os.Remove(folder) })
 	}
 	want := root + " has been deleted in part. Removed what was left of its pods on this machine: 1 leftover."
-	if did, err := endAll(t, root, true); err != nil || did != want {
-		t.Errorf("%q, %v, want %q", did, err, want)
-	}
+	did, err := endAll(t, root, true)
+	assert.True(t, err == nil && did == want, "%q, %v, want %q", did, err, want)
 	left, err := os.ReadDir(root)
-	if err != nil || len(left) != 1 || left[0].Name() != "letters" {
-		t.Errorf("left: %v, %v", left, err)
-	}
+	assert.True(t, err == nil && len(left) == 1 && left[0].Name() == "letters", "left: %v, %v", left, err)
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestExample: each example is listed in a line and printed; those that need no cluster are explained by their life,
@@ -24,9 +26,7 @@ func TestExample(t *testing.T) {
 	}
 	list := lifepod("example", "list")
 	for line := range strings.Lines(list) {
-		if utf8.RuneCountInString(line) > 80 {
-			t.Errorf("more than 80 columns: %s", line)
-		}
+		assert.True(t, utf8.RuneCountInString(line) <= 80, "more than 80 columns: %s", line)
 	}
 	for _, name := range exampleNames() {
 		explained := lifepod("example", "explain", name)
@@ -36,15 +36,13 @@ func TestExample(t *testing.T) {
 		case !strings.HasPrefix(lifepod("example", "show", name), "# "):
 			t.Errorf("%s is not shown, or has nothing on top that says what it is", name)
 		case strings.HasPrefix(name, "cluster/"):
-			if out := lifepod("example", "run", name); !strings.Contains(out, "lifepod example show "+name+" | lifepod kubectl apply -f -") {
-				t.Errorf("run of %s: %s", name, out)
-			}
+			out := lifepod("example", "run", name)
+			assert.True(t, strings.Contains(out, "lifepod example show "+name+" | lifepod kubectl apply -f -"), "run of %s: %s", name, out)
 		case !strings.Contains(explained, "lifepod example run "+name) || !strings.Contains(explained, "    A-COND-3\n") ||
 			!strings.Contains(explained, "s pod Succeeded") && !strings.Contains(explained, "s pod Failed"):
 			t.Errorf("%s is explained by\n%s", name, explained)
 		}
 	}
-	if out := lifepod("example", "show", "scenarios/hooks"); !strings.Contains(out, `no example "scenarios/hooks": lifepod example list`) {
-		t.Error(out)
-	}
+	out := lifepod("example", "show", "scenarios/hooks")
+	assert.True(t, strings.Contains(out, `no example "scenarios/hooks": lifepod example list`), "%s", out)
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // TestExplain: a rule as text, an area's rules, the chapters, and what is near to a
@@ -30,9 +32,7 @@ func TestExplain(t *testing.T) {
 		command.SetArgs(strings.Fields(args))
 		_ = command.Execute() // cobra prints the error as well
 		for _, text := range want {
-			if !strings.Contains(out.String(), text) {
-				t.Errorf("lifepod explain %s printed\n%s\nwant %q in it", args, &out, text)
-			}
+			assert.True(t, strings.Contains(out.String(), text), "lifepod explain %s printed\n%s\nwant %q in it", args, &out, text)
 		}
 	}
 }

@@ -95,18 +95,14 @@ func obeyed(t *testing.T, where, text string) {
 func harmless(t *testing.T, where, text string) {
 	t.Helper()
 	obeyed(t, where, text)
-	if !strings.Contains(text, "owned") {
-		t.Errorf("%s does not show what it was given: %.200q", where, text)
-	}
+	assert.True(t, strings.Contains(text, "owned"), "%s does not show what it was given: %.200q", where, text)
 }
 
 // oneLine fails if what belongs on one line began another.
 func oneLine(t *testing.T, where, text string) {
 	t.Helper()
 	harmless(t, where, text)
-	if strings.Contains(text, "\n+9.999s") {
-		t.Errorf("%s: a line of somebody else in %q", where, text)
-	}
+	assert.True(t, !strings.Contains(text, "\n+9.999s"), "%s: a line of somebody else in %q", where, text)
 }
 
 func hostilePod() (*v1.Pod, []v1.Event) {
@@ -199,9 +195,7 @@ func TestHostileJournal(t *testing.T) {
 				t.Fatal(name, err)
 			}
 			oneLine(t, "timeline -o "+output+" of "+name, out.String())
-			if output != "" && strings.Contains(out.String(), "<script>alert") {
-				t.Errorf("timeline -o %s of %s has a script of somebody else", output, name)
-			}
+			assert.True(t, output == "" || !strings.Contains(out.String(), "<script>alert"), "timeline -o %s of %s has a script of somebody else", output, name)
 		}
 		for _, output := range []string{"", "json"} {
 			var out bytes.Buffer
@@ -219,9 +213,7 @@ func TestHostileJournal(t *testing.T) {
 // TestHostileErrors: what commands say on standard error, and what doctor finds.
 func TestHostileErrors(t *testing.T) {
 	var out bytes.Buffer
-	if exitCode(&out, errors.New(hostile), 0) == 0 {
-		t.Error("an error without an exit code")
-	}
+	assert.True(t, exitCode(&out, errors.New(hostile), 0) != 0, "an error without an exit code")
 	harmless(t, "an error", out.String())
 	out.Reset()
 	warn(&out, "%s", hostile)
@@ -265,8 +257,7 @@ func TestHostileImages(t *testing.T) {
 		oneLine(t, "image ls -o "+output, out.String())
 	}
 	load := func(context.Context, io.Reader) ([]string, error) { return []string{hostile}, nil }
-	text, err := runImage(t, &imageService{}, load, "load", "-")
-	assert.Must(t, err)
+	text := assert.Get(runImage(t, &imageService{}, load, "load", "-")).Must(t)
 	oneLine(t, "image load", text)
 }
 
@@ -276,18 +267,14 @@ func FuzzYAML(f *testing.F) {
 	f.Add("web\u202egnp \\u202e \x01202e \x01\x02\x03\x04\x05\x06\u2066\u200f")
 	f.Fuzz(func(t *testing.T, text string) {
 		object := map[string]string{"a": strings.ToValidUTF8(text, ""), strings.ToValidUTF8("k"+text, ""): "b"}
-		plain, err := json.Marshal(object)
-		assert.Must(t, err)
+		plain := assert.Get(json.Marshal(object)).Must(t)
 		got, err := harmlessYAML(plain)
 		if err != nil {
 			return // it has every control character
 		}
-		if strings.ContainsFunc(string(got), func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }) {
-			t.Errorf("%q", got)
-		}
+		assert.True(t, !strings.ContainsFunc(string(got), func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }), "%q", got)
 		var back map[string]string
-		if err := yaml.Unmarshal(got, &back); err != nil || !maps.Equal(object, back) {
-			t.Errorf("%v: %q is %q", err, object, got)
-		}
+		err = yaml.Unmarshal(got, &back)
+		assert.True(t, err == nil && maps.Equal(object, back), "%v: %q is %q", err, object, got)
 	})
 }

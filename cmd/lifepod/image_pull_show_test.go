@@ -75,9 +75,8 @@ func TestLayerLines(t *testing.T) {
 	} {
 		assert.Deep(t, fmt.Sprintf("at most %d", most), want, layerLines(layers, most))
 	}
-	if got := layerLines(layers, 6); len(got) != 6 {
-		t.Errorf("six of them: %q", got)
-	}
+	got := layerLines(layers, 6)
+	assert.True(t, len(got) == 6, "six of them: %q", got)
 }
 
 func TestPullObjects(t *testing.T) {
@@ -85,9 +84,8 @@ func TestPullObjects(t *testing.T) {
 	objects := &pullObjects{out: &out, image: "a:1"}
 	objects.report(pullReports[3])
 	var got pullProgress
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil || strings.Contains(out.String(), "\x1b") {
-		t.Fatalf("%v: %q", err, out.String())
-	}
+	err := json.Unmarshal(out.Bytes(), &got)
+	assert.Require(t, err == nil && !strings.Contains(out.String(), "\x1b"), "%v: %q", err, out.String())
 	want := pullProgress{
 		Type: "progress", Image: "a:1", Elapsed: 6, Phase: "downloading", DoneBytes: 50 * mebi, TotalBytes: 100 * mebi, BytesPerSecond: 8 * mebi,
 		Layers: []pullLayer{

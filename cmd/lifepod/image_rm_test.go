@@ -58,15 +58,13 @@ func TestImageRemove(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			service := &imageService{}
 			socket := filepath.Join(t.TempDir(), "cri.sock")
-			listener, err := net.Listen("unix", socket)
-			assert.Must(t, err)
+			listener := assert.Get(net.Listen("unix", socket)).Must(t)
 			server := grpc.NewServer()
 			runtimeapi.RegisterImageServiceServer(server, service)
 			runtimeapi.RegisterRuntimeServiceServer(server, containerService{containers: tc.uses})
 			go func() { _ = server.Serve(listener) }()
 			defer server.Stop()
-			conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
-			assert.Must(t, err)
+			conn := assert.Get(grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))).Must(t)
 			defer func() { _ = conn.Close() }()
 			var untagged []string
 			session := &imageSession{

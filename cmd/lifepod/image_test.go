@@ -73,8 +73,7 @@ func (s *imageService) RemoveImage(_ context.Context, request *runtimeapi.Remove
 func runImage(t *testing.T, service *imageService, load func(context.Context, io.Reader) ([]string, error), args ...string) (string, error) {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "cri.sock")
-	listener, err := net.Listen("unix", socket)
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", socket)).Must(t)
 	server := grpc.NewServer()
 	runtimeapi.RegisterImageServiceServer(server, service)
 	go func() { _ = server.Serve(listener) }()
@@ -97,7 +96,7 @@ func runImage(t *testing.T, service *imageService, load func(context.Context, io
 	command.SetIn(strings.NewReader("archive"))
 	command.SilenceUsage = true
 	command.SetArgs(args)
-	err = command.ExecuteContext(t.Context())
+	err := command.ExecuteContext(t.Context())
 	return out.String(), err
 }
 
@@ -118,34 +117,29 @@ func TestImageList(t *testing.T) {
 			"r.io/pause              <none>   fedcba9876543   300B     sha256:8   web    true\n"},
 	}
 	for _, c := range cases {
-		got, err := runImage(t, &imageService{}, nil, c.args...)
-		assert.Must(t, err)
+		got := assert.Get(runImage(t, &imageService{}, nil, c.args...)).Must(t)
 		assert.Deep(t, fmt.Sprint(c.args), c.want, got)
 	}
 	got, err := runImage(t, &imageService{}, nil, "ls", "-o", "json")
-	if err != nil || !strings.HasPrefix(got, "{\n  \"images\": [\n    {\n      \"id\": \"sha256:0123456789abcdef\",") {
-		t.Errorf("want JSON, got %s, %v", got, err)
-	}
+	assert.True(t, err == nil && strings.HasPrefix(got, "{\n  \"images\": [\n    {\n      \"id\": \"sha256:0123456789abcdef\","),
+		"want JSON, got %s, %v", got, err)
 }
 
 func TestImagePullWithSecretFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.json")
 	assert.Must(t, os.WriteFile(file, []byte(`{"auths":{"r.io":{"auth":"bWU6cHc="}}}`), 0o600))
 	service := &imageService{}
-	got, err := runImage(t, service, nil, "pull", "r.io/app", "--secret-file", file)
-	assert.Must(t, err)
+	got := assert.Get(runImage(t, service, nil, "pull", "r.io/app", "--secret-file", file)).Must(t)
 	assert.Deep(t, "output and login", []string{"r.io/app:latest\n", "me"}, []string{got, service.login})
 }
 
 func TestImageInspectAndPrune(t *testing.T) {
-	got, err := runImage(t, &imageService{}, nil, "inspect", "app:1")
-	assert.Must(t, err)
+	got := assert.Get(runImage(t, &imageService{}, nil, "inspect", "app:1")).Must(t)
 	assert.Deep(t, "inspect", `[{"Config":{"Cmd":["serve"]},"Id":"sha256:0123456789abcdef","Os":"linux","RepoDigests":["docker.io/library/app@sha256:9"],`+
 		`"RepoTags":["docker.io/library/app:1","localhost:5000/app:latest"],"Size":1234567}]`, strings.Join(strings.Fields(got), ""))
 	for _, tc := range []struct{ args, removed string }{{"prune", ""}, {"prune -a", "sha256:0123456789abcdef"}} {
 		service := &imageService{}
-		_, err := runImage(t, service, nil, strings.Fields(tc.args)...)
-		assert.Must(t, err)
+		assert.Must(t, assert.ErrorOf(runImage(t, service, nil, strings.Fields(tc.args)...)))
 		assert.Deep(t, tc.args, tc.removed, strings.Join(service.removed, " "))
 	}
 }
@@ -185,8 +179,6 @@ func TestImageErrors(t *testing.T) {
 	}
 	for _, c := range cases {
 		_, err := runImage(t, &imageService{}, c.load, strings.Fields(c.args)...)
-		if err == nil || err.Error() != c.want {
-			t.Errorf("image %s:\nwant %s\ngot  %v", c.args, c.want, err)
-		}
+		assert.True(t, err != nil && err.Error() == c.want, "image %s:\nwant %s\ngot  %v", c.args, c.want, err)
 	}
 }

@@ -50,9 +50,8 @@ func TestSignalClosesTheSession(t *testing.T) {
 			root.SetIn(bytes.NewReader(nil))
 			var stderr bytes.Buffer
 			code := exitCode(&stderr, root.ExecuteContext(t.Context()), 0)
-			if code != 130 || stderr.String() != "lifepod: interrupted\n" || !closed {
-				t.Errorf("exit code %d, %q, closed %v; want 130, interrupted, closed", code, stderr.String(), closed)
-			}
+			assert.True(t, code == 130 && stderr.String() == "lifepod: interrupted\n" && closed,
+				"exit code %d, %q, closed %v; want 130, interrupted, closed", code, stderr.String(), closed)
 		})
 	}
 }
@@ -69,21 +68,17 @@ func TestMessagesArePlain(t *testing.T) {
 	for _, output := range []string{"wide", "json"} {
 		var out bytes.Buffer
 		assert.Must(t, printImages(&out, []images.Image{image}, output))
-		if strings.ContainsFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
-			t.Errorf("image ls -o %s: %q", output, out.String())
-		}
+		assert.True(t, !strings.ContainsFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }),
+			"image ls -o %s: %q", output, out.String())
 	}
 	for _, output := range []string{"yaml", "json"} {
 		var out bytes.Buffer
 		pod := &v1.Pod{Status: v1.PodStatus{Message: "\x1b[2J\u009b\x7f: x"}}
 		assert.Must(t, printObject(&out, pod, output))
-		if strings.ContainsFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
-			t.Errorf("-o %s: %q", output, out.String())
-		}
+		assert.True(t, !strings.ContainsFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }), "-o %s: %q", output, out.String())
 		var back v1.Pod
-		if err := yaml.Unmarshal(out.Bytes(), &back); err != nil || back.Status.Message != pod.Status.Message {
-			t.Errorf("-o %s reads back as %q, %v", output, back.Status.Message, err)
-		}
+		err := yaml.Unmarshal(out.Bytes(), &back)
+		assert.True(t, err == nil && back.Status.Message == pod.Status.Message, "-o %s reads back as %q, %v", output, back.Status.Message, err)
 	}
 }
 
@@ -102,9 +97,7 @@ func TestInterruptedDoctor(t *testing.T) {
 	command := newDoctorCommand(doctorHost{Options: func() (doctor.Options, error) { return doctor.Options{Root: t.TempDir()}, nil }})
 	command.SilenceErrors, command.SilenceUsage = true, true
 	command.SetArgs([]string{})
-	if err := command.ExecuteContext(ctx); !errors.Is(err, errInterrupted) {
-		t.Errorf("want %v, got %v", errInterrupted, err)
-	}
+	assert.ErrorIs(t, errInterrupted, command.ExecuteContext(ctx))
 }
 
 // run ends its pod by itself: its context isn't touched.
@@ -123,8 +116,7 @@ func TestExitCode(t *testing.T) {
 		want int
 	}{{nil, 7}, {errChecksFailed, 1}, {errors.New("x"), 125}, {fmt.Errorf("x: %w", &client.LostError{}), 123}, {errors.Join(errInterrupted, errors.New("x")), 130}}
 	for _, c := range cases {
-		if got := exitCode(io.Discard, c.err, 7); got != c.want {
-			t.Errorf("%v: want %d, got %d", c.err, c.want, got)
-		}
+		got := exitCode(io.Discard, c.err, 7)
+		assert.True(t, got == c.want, "%v: want %d, got %d", c.err, c.want, got)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // The error of a log that breaks off begins a line of its own; a log that ends in
@@ -24,8 +26,7 @@ func TestCopyLines(t *testing.T) {
 	} {
 		var got strings.Builder
 		err := copyLines(&got, tc.log)
-		if got.String() != tc.want || (err == nil) != (tc.err == "") || err != nil && err.Error() != tc.err {
-			t.Errorf("%q, %v; want %q, %s", got.String(), err, tc.want, tc.err)
-		}
+		assert.True(t, got.String() == tc.want && (err == nil) == (tc.err == "") && (err == nil || err.Error() == tc.err),
+			"%q, %v; want %q, %s", got.String(), err, tc.want, tc.err)
 	}
 }

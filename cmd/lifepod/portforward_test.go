@@ -91,10 +91,9 @@ func TestReadyBehind(t *testing.T) {
 		pod("shop", "web-1", "web", v1.PodPending, v1.ConditionFalse), ending, pod("shop", "web-3", "web", v1.PodRunning, v1.ConditionTrue),
 	}
 	web := selectingService(&v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, Spec: v1.ServiceSpec{Selector: map[string]string{"app": "web"}}})
-	got, err := web.ready(pods)
-	assert.Must(t, err)
+	got := assert.Get(web.ready(pods)).Must(t)
 	assert.Equal(t, "web-3", got.Name, "ready")
-	_, err = web.ready(pods[:4])
+	_, err := web.ready(pods[:4])
 	assert.Error(t, "none of its pods on this machine is Ready: web-1 is Pending, web-2 is Terminating (lifepod why says why)", err)
 	_, err = web.ready(pods[:2])
 	assert.Error(t, `no pod of this machine is behind it (selector "app=web")`, err)
@@ -119,8 +118,7 @@ func TestSelectingOfCluster(t *testing.T) {
 	config.Clusters["c"], config.Contexts["c"], config.CurrentContext = &api.Cluster{Server: server.URL}, &api.Context{Cluster: "c"}, "c"
 	assert.Must(t, clientcmd.WriteToFile(*config, filepath.Join(rootfolder.Cluster.In(g.root), "kubeconfig")))
 	for _, test := range []struct{ namespace, resource, selector string }{{"", "services", "app=web"}, {"shop", "deployments", "app in (web)"}} {
-		found, err := (&onPod{global: g, namespace: test.namespace}).ofCluster(t.Context(), test.resource, "web")
-		assert.Must(t, err)
+		found := assert.Get((&onPod{global: g, namespace: test.namespace}).ofCluster(t.Context(), test.resource, "web")).Must(t)
 		assert.True(t, len(found) == 1 && found[0].namespace == "shop" && found[0].labels.String() == test.selector && (found[0].service != nil) == (test.resource == "services"), "%s: %+v", test.resource, found)
 	}
 }

@@ -34,8 +34,7 @@ func TestPodList(t *testing.T) {
 			assert.Equal(t, "/v1, Kind=PodList", kind.String(), "%s", output)
 		}
 	}
-	item, err := json.Marshal(podList([]*v1.Pod{pod}).Items[0])
-	assert.Must(t, err)
+	item := assert.Get(json.Marshal(podList([]*v1.Pod{pod}).Items[0])).Must(t)
 	_, kind, err := decode(item, nil, nil)
 	assert.True(t, err == nil && kind.Kind == "Pod", "an item: %v, %v", kind, err)
 }

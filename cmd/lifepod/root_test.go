@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/commandline/helpcheck"
 )
@@ -56,9 +57,8 @@ func TestMistypedCommandLines(t *testing.T) {
 		"ps a":                   `unexpected argument "a": want lifepod ps [flags]`,
 		"version a":              `unexpected argument "a": want lifepod version [flags]`,
 	} {
-		if _, err := commandLine(t, strings.Fields(args)...); err == nil || err.Error() != want {
-			t.Errorf("lifepod %s:\ngot  %v\nwant %s", args, err, want)
-		}
+		_, err := commandLine(t, strings.Fields(args)...)
+		assert.True(t, err != nil && err.Error() == want, "lifepod %s:\ngot  %v\nwant %s", args, err, want)
 	}
 }
 
@@ -72,22 +72,19 @@ func TestHelp(t *testing.T) {
 func TestVersion(t *testing.T) {
 	flag, err := commandLine(t, "--version")
 	command, err2 := commandLine(t, "version")
-	if err != nil || err2 != nil || flag != command || !strings.Contains(flag, "Kubernetes "+kubernetesLevel) {
-		t.Errorf("--version %q, %v; version %q, %v", flag, err, command, err2)
-	}
+	assert.True(t, err == nil && err2 == nil && flag == command && strings.Contains(flag, "Kubernetes "+kubernetesLevel),
+		"--version %q, %v; version %q, %v", flag, err, command, err2)
 }
 
 // A duration has a unit or is in seconds, for every flag that takes one.
 func TestDurations(t *testing.T) {
 	for _, text := range []string{"30", "30s", "0.5m"} {
-		if d, err := commandline.ParseDuration(text); err != nil || d != 30*time.Second {
-			t.Errorf("%s: %v, %v", text, d, err)
-		}
+		d, err := commandline.ParseDuration(text)
+		assert.True(t, err == nil && d == 30*time.Second, "%s: %v, %v", text, d, err)
 	}
 	for _, text := range []string{"", "soon", "9223372036854775807", "30 s"} {
-		if d, err := commandline.ParseDuration(text); err == nil {
-			t.Errorf("%q: %v", text, d)
-		}
+		d, err := commandline.ParseDuration(text)
+		assert.True(t, err != nil, "%q: %v", text, d)
 	}
 	code := 0
 	root := newRootCommand(time.Now(), &code)

@@ -32,13 +32,11 @@ func TestSchema(t *testing.T) {
 	of(reflect.TypeFor[why.Trouble](), defs)
 	now := "{\"$schema\": \"https://json-schema.org/draft/2020-12/schema\", \"$defs\": {"
 	for i, name := range slices.Sorted(maps.Keys(defs)) { // a line each
-		def, err := json.Marshal(defs[name])
-		assert.Must(t, err)
+		def := assert.Get(json.Marshal(defs[name])).Must(t)
 		now += map[bool]string{true: ","}[i > 0] + fmt.Sprintf("\n%q: %s", name, def)
 	}
 	now += "\n}}\n"
-	kept, err := os.ReadFile(file)
-	assert.Must(t, err)
+	kept := assert.Get(os.ReadFile(file)).Must(t)
 	var before, after any
 	assert.Must(t, json.Unmarshal(kept, &before))
 	assert.Must(t, json.Unmarshal([]byte(now), &after))
@@ -62,9 +60,8 @@ func added(t *testing.T, at string, before, after any) {
 	}
 	has, _ := after.(map[string]any)
 	for name, value := range had {
-		if _, still := has[name]; !still {
-			t.Errorf("%s/%s is gone", at, name)
-		}
+		_, still := has[name]
+		assert.True(t, still, "%s/%s is gone", at, name)
 		added(t, at+"/"+name, value, has[name])
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestTopRows(t *testing.T) {
@@ -15,10 +15,7 @@ func TestTopRows(t *testing.T) {
 		"2": {"blue", "new", "main", at.Add(2 * time.Second), time.Second, 1 << 10},
 	}
 	want := [][]string{{"blue", "new", "main", "", "1KiB"}, {"default", "web", "main", "250m", "3MiB"}}
-	if diff := cmp.Diff(want, topRows(before, now, func(string, string) bool { return true })); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := topRows(before, now, func(namespace, _ string) bool { return namespace == "default" }); len(got) != 1 {
-		t.Errorf("of one namespace: %v", got)
-	}
+	assert.Deep(t, "", want, topRows(before, now, func(string, string) bool { return true }))
+	got := topRows(before, now, func(namespace, _ string) bool { return namespace == "default" })
+	assert.True(t, len(got) == 1, "of one namespace: %v", got)
 }

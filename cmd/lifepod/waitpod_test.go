@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 func TestParseFor(t *testing.T) {
@@ -14,16 +16,13 @@ func TestParseFor(t *testing.T) {
 		"jsonpath={.status.phase}=Running": true, "jsonpath={.status.podIP}=10.0.0.1": false,
 	} {
 		is, err := parseFor(text)
-		if err != nil || is(pod) != want {
-			t.Errorf("--for=%s: %v, want %t", text, err, want)
-		}
+		assert.True(t, err == nil && is(pod) == want, "--for=%s: %v, want %t", text, err, want)
 	}
 	if is, err := parseFor("delete"); is != nil || err != nil {
 		t.Error(is != nil, err)
 	}
 	for _, text := range []string{"", "Ready", "condition=", "jsonpath=.status.phase", "jsonpath={.status[}=1"} {
-		if _, err := parseFor(text); err == nil || !strings.Contains(err.Error(), "--for") {
-			t.Errorf("--for=%s: %v", text, err)
-		}
+		_, err := parseFor(text)
+		assert.True(t, err != nil && strings.Contains(err.Error(), "--for"), "--for=%s: %v", text, err)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,8 +38,7 @@ func lifepods(t *testing.T, pods map[string]string) *Client {
 
 func serve(t *testing.T, path string, handle http.HandlerFunc) {
 	t.Helper()
-	l, err := net.Listen("unix", path)
-	assert.Must(t, err)
+	l := assert.Get(net.Listen("unix", path)).Must(t)
 	server := &http.Server{Handler: handle, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }() // until the cleanup
 	t.Cleanup(func() { _ = server.Close() })
@@ -82,12 +80,10 @@ func TestFind(t *testing.T) {
 
 func TestNoPods(t *testing.T) {
 	c := New(filepath.Join(t.TempDir(), "none"), "/root")
-	if pods, silent, err := c.Pods(t.Context()); len(pods)+len(silent) > 0 || err != nil {
-		t.Errorf("%v, %v, %v", pods, silent, err)
-	}
-	_, err := c.Find(t.Context(), "web", "")
-	diff := cmp.Diff(`no pod "web": no pod runs with the state folder /root`, err.Error())
-	assert.True(t, diff == "", "%v", diff)
+	pods, silent, err := c.Pods(t.Context())
+	assert.True(t, len(pods)+len(silent) == 0 && err == nil, "%v, %v, %v", pods, silent, err)
+	_, err = c.Find(t.Context(), "web", "")
+	assert.Deep(t, "", `no pod "web": no pod runs with the state folder /root`, err.Error())
 }
 
 // A lifepod that doesn't answer is told of, and does not hide the others.
@@ -130,8 +126,7 @@ func TestWatchBreaksOff(t *testing.T) {
 		}
 		_, _ = w.Write([]byte(`{"type":"ADDED","object":{}}` + "\n"))
 	})
-	pod, err := c.Find(t.Context(), "web", "")
-	assert.Must(t, err)
+	pod := assert.Get(c.Find(t.Context(), "web", "")).Must(t)
 	assert.ErrorContains(t, "the connection was lost before the end of pod default/web", pod.Wait(t.Context()))
 	assert.NoError(t, os.Remove(path))
 }
@@ -178,7 +173,5 @@ func TestAskedAtOnce(t *testing.T) {
 	c.atOnce = atOnce
 	list, silent, err := c.Pods(t.Context())
 	assert.True(t, err == nil && len(list) == pods && len(silent) == 0, "%d pods, silent %v, %v", len(list), silent, err)
-	if most.Load() > atOnce {
-		t.Errorf("%d were asked at the same time, want %d at most", most.Load(), atOnce)
-	}
+	assert.True(t, most.Load() <= atOnce, "%d were asked at the same time, want %d at most", most.Load(), atOnce)
 }

@@ -20,12 +20,11 @@ import (
 // ended writes the journal of a pod that was restarted once and has failed.
 func ended(t *testing.T, f journal.Folder, uid string, created time.Time) {
 	t.Helper()
-	w, err := f.Writers().Create(journal.Pod{
+	w := assert.Get(f.Writers().Create(journal.Pod{
 		UID: uid, Namespace: "default", Name: "old", Created: created, Containers: []journal.Container{{Name: "main", Kind: "container", Image: "i"}},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	status := v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse, Reason: "PodFailed"}}}
-	_, err = w.Step(created, lifecycle.Woke{}, []lifecycle.Effect{
+	_, err := w.Step(created, lifecycle.Woke{}, []lifecycle.Effect{
 		lifecycle.Publish{Status: status}, lifecycle.RecordEvent{Type: "Normal", Reason: "Started", Message: "m", FieldPath: "spec.containers{main}"},
 	})
 	exit := &journal.Exit{Code: 4, Reason: "Error", FinishedAt: created}
@@ -54,9 +53,7 @@ func TestEnded(t *testing.T) {
 		return left
 	}
 	old, newest := find("b"), find("old")
-	if old.UID != "b" || newest.UID != "a" || !strings.Contains(old.Error(), "pod default/old has ended") {
-		t.Errorf("%s, %s, %v", old.UID, newest.UID, old)
-	}
+	assert.True(t, old.UID == "b" && newest.UID == "a" && strings.Contains(old.Error(), "pod default/old has ended"), "%s, %s, %v", old.UID, newest.UID, old)
 	if s := old.Status; s.Phase != v1.PodFailed || s.Reason != "Evicted" || len(s.Conditions) != 1 || !s.Conditions[0].LastTransitionTime.Equal(new(metav1.Unix(1000, 0))) ||
 		len(s.ContainerStatuses) != 1 || s.ContainerStatuses[0].State.Terminated.ExitCode != 4 {
 		t.Errorf("status %+v", s)
@@ -88,10 +85,7 @@ func TestEnded(t *testing.T) {
 	pods, _, err := c.Pods(t.Context())
 	list := c.Ended(pods, nil)
 	assert.True(t, err == nil && len(list) == 2 && list[0].UID == "b", "%+v, %v", list, err)
-	if err := old.Forget(); err != nil || len(c.Ended(pods, nil)) != 1 {
-		t.Errorf("forgotten: %v, %d left", err, len(c.Ended(pods, nil)))
-	}
-	if err := f.Remove(""); err == nil || len(c.Ended(pods, nil)) != 1 {
-		t.Error("the journal was removed with a pod of no name")
-	}
+	err = old.Forget()
+	assert.True(t, err == nil && len(c.Ended(pods, nil)) == 1, "forgotten: %v, %d left", err, len(c.Ended(pods, nil)))
+	assert.True(t, f.Remove("") != nil && len(c.Ended(pods, nil)) == 1, "the journal was removed with a pod of no name")
 }

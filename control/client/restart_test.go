@@ -68,8 +68,7 @@ func watched(t *testing.T, states ...*v1.Pod) *Pod {
 		}
 		_ = out.Encode(map[string]any{"type": "DELETED", "object": &v1.Pod{}}) // the client may have gone
 	})
-	pod, err := c.Find(t.Context(), "web", "")
-	assert.Must(t, err)
+	pod := assert.Get(c.Find(t.Context(), "web", "")).Must(t)
 	return pod
 }
 

@@ -176,9 +176,7 @@ func TestPlain(t *testing.T) {
 	assert.Must(t, show.Describe(&described, pod, events, now))
 	assert.Must(t, show.Table(&table, show.Columns, [][]string{show.Row(pod, now)}))
 	for what, text := range map[string]string{"description": described.String(), "table": table.String()} {
-		if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
-			t.Errorf("%s has control characters: %q", what, text)
-		}
+		assert.True(t, !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }), "%s has control characters: %q", what, text)
 		assert.True(t, !strings.Contains(text, "\nRunning"), "%s has a line of the pod's: %q", what, text)
 	}
 	n := strings.Count(table.String(), "\n")
@@ -197,13 +195,11 @@ func TestWideRow(t *testing.T) {
 	pod.Status.Phase = v1.PodRunning
 	pod.Status.Conditions = []v1.PodCondition{{Type: "x/warm", Status: v1.ConditionTrue}, {Type: "x/fed", Status: v1.ConditionFalse}}
 	row := show.WideRow(pod, time.Now())
-	if diff := cmp.Diff([]string{"n1", "<none>", "1/2"}, row[len(show.Columns):]); diff != "" || len(row) != len(show.WideColumns) {
-		t.Errorf("%d values for %d columns (-want +got):\n%s", len(row), len(show.WideColumns), diff)
-	}
+	diff := cmp.Diff([]string{"n1", "<none>", "1/2"}, row[len(show.Columns):])
+	assert.True(t, diff == "" && len(row) == len(show.WideColumns), "%d values for %d columns (-want +got):\n%s", len(row), len(show.WideColumns), diff)
 	pod.Spec.ReadinessGates = nil
-	if row := show.WideRow(pod, time.Now()); row[len(row)-1] != "<none>" {
-		t.Errorf("without gates: %v", row)
-	}
+	row = show.WideRow(pod, time.Now())
+	assert.True(t, row[len(row)-1] == "<none>", "without gates: %v", row)
 }
 
 // A pod that nobody attends to is shown as such, whatever its containers did last.

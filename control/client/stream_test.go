@@ -28,8 +28,7 @@ func (s session) ExecInContainer(_ context.Context, _, _, _ string, _ []string, 
 func serveStreams(t *testing.T, with func(stdout io.Writer, cut func()) error) *Pod {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pod.sock")
-	l, err := net.Listen("unix", path)
-	assert.Must(t, err)
+	l := assert.Get(net.Listen("unix", path)).Must(t)
 	type connection struct{}
 	server := &http.Server{
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
@@ -57,19 +56,16 @@ func TestConnectionLost(t *testing.T) {
 				return nil
 			})
 			_, err := lost.Exec(t.Context(), "app", []string{"true"}, Streams{Stdout: io.Discard})
-			if _, is := errors.AsType[*LostError](err); !is {
-				t.Errorf("exec: %v", err)
-			}
+			_, is := errors.AsType[*LostError](err)
+			assert.True(t, is, "exec: %v", err)
 			err = lost.Attach(t.Context(), "app", Streams{Stdout: io.Discard})
-			if _, is := errors.AsType[*LostError](err); !is {
-				t.Errorf("attach: %v", err)
-			}
+			_, is = errors.AsType[*LostError](err)
+			assert.True(t, is, "attach: %v", err)
 		})
 	}
 	good := serveStreams(t, func(io.Writer, func()) error { return nil })
-	if code, err := good.Exec(t.Context(), "app", []string{"true"}, Streams{Stdout: io.Discard}); code != 0 || err != nil {
-		t.Errorf("a command that succeeds: %d, %v", code, err)
-	}
+	code, err := good.Exec(t.Context(), "app", []string{"true"}, Streams{Stdout: io.Discard})
+	assert.True(t, code == 0 && err == nil, "a command that succeeds: %d, %v", code, err)
 	assert.NoError(t, good.Attach(t.Context(), "app", Streams{Stdout: io.Discard}), "streams that end")
 }
 
@@ -84,8 +80,7 @@ func TestLogBreaksOff(t *testing.T) {
 	pod := &Pod{Pod: &v1.Pod{}, socket: path, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) },
 	}}}
-	log, err := pod.Log(t.Context(), LogOptions{Follow: true})
-	assert.Must(t, err)
+	log := assert.Get(pod.Log(t.Context(), LogOptions{Follow: true})).Must(t)
 	text, err := io.ReadAll(log)
 	_, is := errors.AsType[*LostError](err)
 	assert.True(t, is && string(text) == "one\n", "%q, %v", text, err)

@@ -33,8 +33,7 @@ func newBoth(t *testing.T, script string) *both {
 	b := &both{t: t, dir: dir, inside: filepath.Join(dir, "c"), beside: filepath.Join(dir, "l")}
 	t.Cleanup(func() { _ = unix.Unmount(b.inside+"/proc", unix.MNT_DETACH) }) // if there is one
 	b.sh("umask 022; mkdir c l; " + script)
-	root, err := outside(b.inside, unix.O_PATH|unix.O_DIRECTORY)
-	assert.Must(t, err)
+	root := assert.Get(outside(b.inside, unix.O_PATH|unix.O_DIRECTORY)).Must(t)
 	t.Cleanup(func() { _ = root.Close() })
 	b.Tree = &Tree{root: root, uid: 1234, gid: 5678, Warn: func(format string, args ...any) { b.left = append(b.left, fmt.Sprintf(format, args...)) }}
 	return b
@@ -45,9 +44,7 @@ func (b *both) sh(script string) string {
 	command := exec.CommandContext(b.t.Context(), "sh", "-ec", script)
 	command.Dir = b.dir
 	text, err := command.CombinedOutput()
-	if err != nil {
-		b.t.Fatalf("%s: %v\n%s", script, err, text)
-	}
+	assert.Require(b.t, err == nil, "%s: %v\n%s", script, err, text)
 	return string(text)
 }
 
@@ -132,9 +129,8 @@ func TestHostileTree(t *testing.T) {
 			b := newBoth(t, tc.script)
 			got := strings.Split(b.copy(tc.out, tc.from, tc.to), "\n")
 			assert.Deep(t, "copy", strings.Split(tc.want, "\n"), got)
-			if out := b.sh("[ ! -d out ] || ls -A out"); out != "" {
-				t.Errorf("beside the container is %s", out)
-			}
+			out := b.sh("[ ! -d out ] || ls -A out")
+			assert.True(t, out == "", "beside the container is %s", out)
 		})
 	}
 }
@@ -170,8 +166,7 @@ func TestUnfinished(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	assert.ErrorIs(t, context.DeadlineExceeded, b.CopyOut(ctx, "/f", b.beside+"/f"))
-	text, err := os.ReadFile(b.beside + "/f")
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(b.beside + "/f")).Must(t)
 	assert.Deep(t, "what is left", "f\nold\n", b.sh("ls -A l")+string(text))
 }
 

@@ -23,9 +23,8 @@ func TestParseFault(t *testing.T) {
 	for _, text := range []string{
 		"", "hang", "explode X", "hang X a b", "hang X a#b", "fail X code=Nope", "slow X by=soon", "lose X times=many", "lose X why=so",
 	} {
-		if f, err := parseFault(text); err == nil {
-			t.Errorf("%q is taken as %+v", text, f)
-		}
+		f, err := parseFault(text)
+		assert.True(t, err != nil, "%q is taken as %+v", text, f)
 	}
 }
 
@@ -61,8 +60,7 @@ func TestParseProgram(t *testing.T) {
 	}
 	assert.Deep(t, "program", want, got)
 	for _, text := range []string{"jump", "exit=", "after=soon", "term=never", "term-code=x"} {
-		if p, err := ParseProgram(text); err == nil {
-			t.Errorf("%q is taken as %+v", text, p)
-		}
+		p, err := ParseProgram(text)
+		assert.True(t, err != nil, "%q is taken as %+v", text, p)
 	}
 }

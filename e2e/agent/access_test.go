@@ -109,8 +109,7 @@ func TestNodePorts(t *testing.T) {
 		"mapped": "hostNetwork: false",
 		"host":   "hostNetwork: true",
 	} {
-		port, err := machine.FreePort()
-		assert.Must(t, err)
+		port := assert.Get(machine.FreePort()).Must(t)
 		inside := 8080
 		if name == "host" {
 			inside = port
@@ -129,9 +128,8 @@ spec:
     resources: {limits: {memory: 64Mi}}
 `))
 		pod := c.awaitReady(name)
-		answer, err := (&http.Client{Timeout: patience}).Get("http://" + net.JoinHostPort(pod.Status.HostIP, fmt.Sprint(port)))
-		assert.Must(t, err)
-		_, err = io.Copy(io.Discard, answer.Body)
+		answer := assert.Get((&http.Client{Timeout: patience}).Get("http://" + net.JoinHostPort(pod.Status.HostIP, fmt.Sprint(port)))).Must(t)
+		_, err := io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()
 		assert.True(t, err == nil && answer.StatusCode == http.StatusOK,
 			"pod %s answered %s through the node's port, error %v", name, answer.Status, err)

@@ -164,9 +164,8 @@ func (c *cluster) evicted(name, resource, amounts string) {
 		c.t.Errorf("condition DisruptionTarget of %s: %+v", name, target)
 	}
 	event := c.awaitEvent(name, v1.EventTypeWarning, "Evicted")
-	if starved := event.Annotations["starved_resource"]; starved != resource || event.Message != pod.Status.Message {
-		c.t.Errorf("event Evicted of %s, for want of %q: %s", name, starved, event.Message)
-	}
+	starved := event.Annotations["starved_resource"]
+	assert.True(c.t, starved == resource && event.Message == pod.Status.Message, "event Evicted of %s, for want of %q: %s", name, starved, event.Message)
 	c.t.Logf("%s: %s", name, pod.Status.Message)
 }
 

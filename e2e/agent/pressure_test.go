@@ -54,9 +54,8 @@ func TestMemoryPressure(t *testing.T) {
 	pod := c.await("hog", "to be evicted", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
 	assert.True(t, pod.Status.Reason == "Evicted" && strings.HasPrefix(pod.Status.Message, "The node was low on resource: memory. Threshold quantity: ") &&
 		strings.Contains(pod.Status.Message, "Container main was using ") && strings.HasSuffix(pod.Status.Message, ", request is 16Mi, has larger consumption of memory. "), "status %s: %q", pod.Status.Reason, pod.Status.Message)
-	if target := machine.PodCondition(pod, v1.DisruptionTarget); target.Reason != v1.PodReasonTerminationByKubelet || target.Message != pod.Status.Message {
-		t.Errorf("condition DisruptionTarget %+v", target)
-	}
+	target := machine.PodCondition(pod, v1.DisruptionTarget)
+	assert.True(t, target.Reason == v1.PodReasonTerminationByKubelet && target.Message == pod.Status.Message, "condition DisruptionTarget %+v", target)
 	assert.NoError(t, node.AwaitNode(t.Context(), "to have MemoryPressure", under(v1.NodeMemoryPressure, v1.ConditionTrue)))
 	c.wantNodeEvent("EvictionThresholdMet", "Attempting to reclaim memory")
 	assert.NoError(t, node.AwaitNode(t.Context(), "to have MemoryPressure no more", under(v1.NodeMemoryPressure, v1.ConditionFalse)))

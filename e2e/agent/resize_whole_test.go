@@ -63,9 +63,8 @@ spec:
 	pod := c.await("pod", "to tell that it uses more", func(pod *v1.Pod) bool {
 		return machine.PodCondition(pod, v1.PodResizeInProgress).Reason == v1.PodReasonError
 	})
-	if message := machine.PodCondition(pod, v1.PodResizeInProgress).Message; !strings.Contains(message, "attempting to set pod memory limit (65536) below current usage") {
-		t.Errorf("why the pod is not made smaller: %s", message)
-	}
+	message := machine.PodCondition(pod, v1.PodResizeInProgress).Message
+	assert.True(t, strings.Contains(message, "attempting to set pod memory limit (65536) below current usage"), "why the pod is not made smaller: %s", message)
 	checkMemoryOfPod(t, pod, 96<<20)
 	c.awaitEvent("pod", v1.EventTypeNormal, "ResizeCompleted")
 }
@@ -96,9 +95,8 @@ func TestResizeWholeDeferred(t *testing.T) {
 	after := c.await("grows", "to its new size", func(pod *v1.Pod) bool {
 		return pod.Status.AllocatedResources.Cpu().MilliValue() == 400 && settled(pod)
 	})
-	if was, is := grows.Status.ContainerStatuses[0].ContainerID, after.Status.ContainerStatuses[0].ContainerID; was != is {
-		t.Errorf("the container is %s after the resize, was %s", is, was)
-	}
+	was, is := grows.Status.ContainerStatuses[0].ContainerID, after.Status.ContainerStatuses[0].ContainerID
+	assert.True(t, was == is, "the container is %s after the resize, was %s", is, was)
 }
 
 // settled says that the node has judged the pod's newest spec and nothing of a resize is left to do.

@@ -15,18 +15,16 @@ import (
 // TestProcessThatEndsIsAnError: nobody waits for a node that cannot come, and
 // nothing is left of it.
 func TestProcessThatEndsIsAnError(t *testing.T) {
-	plane, err := controlplane.Start(t.Context())
-	assert.Must(t, err)
+	plane := assert.Get(controlplane.Start(t.Context())).Must(t)
 	assert.AtEnd(t, plane.Close)
 	program := filepath.Join(t.TempDir(), "kubelet")
 	assert.Must(t, os.WriteFile(program, []byte("#!/bin/sh\necho \"my flags: $*\"; exit 3\n"), 0o700))
 	dir := filepath.Join(t.TempDir(), "node")
-	m, err := member.Start(t.Context(), member.Config{
+	m := assert.Get(member.Start(t.Context(), member.Config{
 		Plane: plane, Program: program, Name: "broken", Dir: dir, Bootstrap: true,
 		Kubelet: map[string]any{"maxPods": 7, "clusterDomain": "example"}, Flags: []string{"--more"},
-	})
-	assert.Must(t, err)
-	err = m.AwaitReady(t.Context())
+	})).Must(t)
+	err := m.AwaitReady(t.Context())
 	for _, want := range []string{
 		"wait for broken to be ready: its process has ended",
 		"my flags: ", "--hostname-override=broken", "--bootstrap-kubeconfig=" + plane.Dir(), "--more\n",

@@ -72,9 +72,7 @@ func (n *node) size(t *testing.T) (s size) {
 	profile := assert.Get(admin.CoreV1().RESTClient().Get().Resource("nodes").Name(n.Name).SubResource("proxy").
 		Suffix("debug/pprof/goroutine").Param("debug", "1").DoRaw(t.Context())).Must(t)
 	found := profileTotal.FindSubmatch(profile)
-	if found == nil {
-		t.Fatalf("no total in %.200q", profile)
-	}
+	assert.Require(t, found != nil, "no total in %.200q", profile)
 	_, _ = fmt.Sscan(string(found[1]), &s.goroutines)
 	process := fmt.Sprintf("/proc/%d", n.Process().PID())
 	files := assert.Get(os.ReadDir(process + "/fd")).Must(t)

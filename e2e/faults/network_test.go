@@ -77,9 +77,7 @@ func (n *node) cutOff(t *testing.T, between *network, name string, cut func()) {
 // starts is how often the main container of a pod wrote that it began.
 func (n *node) starts(pod *v1.Pod) int {
 	text, err := os.ReadFile(filepath.Join(n.dir, string(pod.UID)))
-	if err != nil && !os.IsNotExist(err) {
-		n.t.Fatal(err)
-	}
+	assert.Require(n.t, err == nil || os.IsNotExist(err), "%v", err)
 	return judge(string(text), nil).starts["main"]
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // rulesCode is the exit code on which all containers of a pod restart.
@@ -34,9 +36,7 @@ type testimony struct {
 // ran. The history's lock is held.
 func (n *node) testimonyOf(uid types.UID) *testimony {
 	text, err := os.ReadFile(filepath.Join(n.dir, string(uid)))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		n.t.Fatal(err)
-	}
+	assert.Require(n.t, err == nil || errors.Is(err, fs.ErrNotExist), "%v", err)
 	cutOff := n.history.cutOff(uid)
 	t := judge(string(text), cutOff)
 	t.explain(cutOff, n.runtimeKills)

@@ -50,10 +50,9 @@ func namespace(t *testing.T, name string) {
 // A-CRI-13: a class is found as soon as it is there.
 func TestRuntimeClass(t *testing.T) {
 	t.Parallel()
-	classes, err := objects.NewRuntimeClasses(clientOf(t, nodeName), slog.New(slog.NewTextHandler(t.Output(), nil)))
-	assert.Must(t, err)
+	classes := assert.Get(objects.NewRuntimeClasses(clientOf(t, nodeName), slog.New(slog.NewTextHandler(t.Output(), nil)))).Must(t)
 	background(t, classes.Run)
-	_, err = classes.Handler("sandboxed")
+	_, err := classes.Handler("sandboxed")
 	assert.True(t, apierrors.IsNotFound(err), "a class that is not there: %v", err)
 	made[*nodev1.RuntimeClass](t)(admin(t).NodeV1().RuntimeClasses().Create(t.Context(), &nodev1.RuntimeClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "runsc",

@@ -89,14 +89,13 @@ func TestServingCertificate(t *testing.T) {
 // verify shakes hands as a client that trusts the cluster's authority alone.
 func verify(t *testing.T, s *join.Serving, name string) {
 	t.Helper()
-	ca, err := os.ReadFile(plane.CAFile())
-	assert.Must(t, err)
+	ca := assert.Get(os.ReadFile(plane.CAFile())).Must(t)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
 	near, far := net.Pipe()
 	defer func() { _, _ = near.Close(), far.Close() }()
 	server := tls.Server(far, s.TLS())
 	go func() { _ = server.HandshakeContext(t.Context()) }()
-	err = tls.Client(near, &tls.Config{RootCAs: pool, ServerName: name}).HandshakeContext(t.Context())
+	err := tls.Client(near, &tls.Config{RootCAs: pool, ServerName: name}).HandshakeContext(t.Context())
 	assert.True(t, err == nil, "as %s: %v", name, err)
 }

@@ -130,9 +130,7 @@ func (n *sourceNode) until(what string, so func() bool) {
 		n.mu.Lock()
 		done, wrong := so(), n.wrong
 		n.mu.Unlock()
-		if wrong != nil {
-			n.Fatalf("%s: %q", what, wrong)
-		}
+		assert.Require(n, wrong == nil, "%s: %q", what, wrong)
 		if done {
 			return
 		}

@@ -57,9 +57,7 @@ func TestManyPods(t *testing.T) {
 	uids := map[string]types.UID{}
 	for uid, pod := range n.pods {
 		uids[pod.Name] = uid
-		if pod.ManagedFields != nil {
-			t.Fatal("a pod has managed fields")
-		}
+		assert.Require(t, pod.ManagedFields == nil, "a pod has managed fields")
 	}
 	n.network.cut()
 	for i := range 4 {
@@ -163,10 +161,8 @@ func TestMirrorPods(t *testing.T) {
 
 	assert.Must(t, os.Remove(filepath.Join(dir, "web.yaml")))
 	n.until("end of the mirror pod", func() bool { return n.mirrors.Count() == 0 })
-	list, err := pods.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.name})
-	if assert.Must(t, err); len(list.Items) != 0 {
-		t.Errorf("left: %v", list.Items)
-	}
+	list := assert.Get(pods.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.name})).Must(t)
+	assert.True(t, len(list.Items) == 0, "left: %v", list.Items)
 }
 
 // TestOrphanedMirrorPod: a mirror pod of a static pod that went while nobody looked (B-STA-5).

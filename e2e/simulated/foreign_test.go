@@ -14,16 +14,13 @@ import (
 // here, as git has it.
 func TestForeignModule(t *testing.T) {
 	t.Parallel()
-	repository, err := filepath.Abs("../..")
-	assert.Must(t, err)
+	repository := assert.Get(filepath.Abs("../..")).Must(t)
 	run := func(dir string, environment []string, name string, args ...string) string {
 		t.Helper()
 		c := exec.CommandContext(t.Context(), name, args...)
 		c.Dir, c.Env = dir, append(os.Environ(), environment...)
 		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
-		}
+		assert.Require(t, err == nil, "%s %q: %v\n%s", name, args, err, out)
 		return strings.TrimSpace(string(out))
 	}
 	commit := run(repository, nil, "git", "rev-parse", "HEAD")

@@ -242,9 +242,7 @@ func (h *history) check(t *testing.T) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.broken) > 0 {
-		t.Error(strings.Join(h.broken, "\n"))
-	}
+	assert.True(t, len(h.broken) == 0, "%s", strings.Join(h.broken, "\n"))
 	assert.Deep(t, "pods have restarted", members, len(h.writes))
 	for name, n := range h.writes {
 		assert.True(t, n <= mostWrites, "the status of %s was written %d times for one restart", name, n)

@@ -43,8 +43,7 @@ func logOf(t *testing.T, client kubernetes.Interface, ns, pod string, o v1.PodLo
 // What containers of simulated pods write the API server gives out, as of any node; exec, attach and port-forward are
 // refused at once with the reason.
 func TestNodesAPI(t *testing.T) {
-	scenarios, err := file.ScenariosOf(file.Named{Scenario: scenarioOf(t, talks)})
-	assert.Must(t, err)
+	scenarios := assert.Get(file.ScenariosOf(file.Named{Scenario: scenarioOf(t, talks)})).Must(t)
 	client := admin(t)
 	join(t, client, nodes.Options{Count: 3, Prefix: "api-", Pods: &live.Pods{Scenarios: scenarios}})
 	ns := namespace(t, client)
@@ -69,7 +68,7 @@ func TestNodesAPI(t *testing.T) {
 	}
 	line := logOf(t, client, ns, pod, v1.PodLogOptions{Timestamps: true, TailLines: new(int64(1))})
 	at, text, _ := strings.Cut(line, " ")
-	_, err = time.Parse(time.RFC3339Nano, at)
+	_, err := time.Parse(time.RFC3339Nano, at)
 	assert.True(t, err == nil && text == "later\n", "with its time: %q (%v)", line, err)
 	if _, err := client.CoreV1().Pods(ns).GetLogs(pod, &v1.PodLogOptions{Container: "absent"}).DoRaw(t.Context()); err == nil {
 		t.Error("a container that is not there has a log")
@@ -100,10 +99,9 @@ func testRefused(t *testing.T, client kubernetes.Interface, ns, pod string) {
 	for _, what := range []string{"exec", "attach"} {
 		to := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name(pod).SubResource(what).
 			Param("container", "main").Param("command", "true").Param("stdout", "true").URL()
-		executor, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, to.String())
-		assert.Must(t, err)
+		executor := assert.Get(remotecommand.NewWebSocketExecutor(config, http.MethodGet, to.String())).Must(t)
 		began := time.Now()
-		err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: io.Discard})
+		err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: io.Discard})
 		assert.True(t, err != nil && strings.Contains(err.Error(), "pods on simulated nodes have no processes"), "%s: %v", what, err)
 		t.Logf("%s is refused after %v: %v", what, time.Since(began).Round(time.Millisecond), err)
 	}

@@ -73,7 +73,5 @@ func TestLinks(t *testing.T) {
 		}
 		return err
 	}))
-	if pages < 20 {
-		t.Errorf("the site has %d pages", pages)
-	}
+	assert.True(t, pages >= 20, "the site has %d pages", pages)
 }

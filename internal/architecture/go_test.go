@@ -21,7 +21,7 @@ const oldestGo = "go1.26.6"
 // TestGo: no module may be built with an older one.
 func TestGo(t *testing.T) {
 	modules := 0
-	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+	assert.Must(t, filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -40,8 +40,7 @@ func TestGo(t *testing.T) {
 			assert.True(t, !is || version.Compare("go"+wants, oldestGo) >= 0, "%s wants go %s, want %s or newer", path, wants, oldestGo)
 		}
 		return nil
-	})
-	assert.Must(t, err)
+	}))
 	assert.True(t, modules >= 5, "%d modules were found", modules)
 }
 

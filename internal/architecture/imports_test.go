@@ -91,9 +91,8 @@ func TestImports(t *testing.T) {
 func TestKubernetesIsImportedByManifestOnly(t *testing.T) {
 	for ours, imports := range list(t, "Imports") {
 		for _, dep := range imports {
-			if below(dep, kubernetes) && !anyOf(ours, module+"/manifest", module+"/cluster") {
-				t.Errorf("%s imports %s: only manifest and cluster may", ours, dep)
-			}
+			assert.True(t, !below(dep, kubernetes) || anyOf(ours, module+"/manifest", module+"/cluster"),
+				"%s imports %s: only manifest and cluster may", ours, dep)
 		}
 	}
 }

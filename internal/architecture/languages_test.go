@@ -27,10 +27,8 @@ const glossary = "docs/zh/glossary.md"
 // page, so that it does not fall behind. TestLinks finds dead links of both.
 func TestChinese(t *testing.T) {
 	t.Chdir("../..")
-	pages, err := filepath.Glob("docs/zh/*.md")
-	assert.Must(t, err)
-	below, err := filepath.Glob("docs/zh/*/*.md")
-	assert.Must(t, err)
+	pages := assert.Get(filepath.Glob("docs/zh/*.md")).Must(t)
+	below := assert.Get(filepath.Glob("docs/zh/*/*.md")).Must(t)
 	for _, page := range append(pages, below...) {
 		if page == glossary {
 			continue
@@ -42,22 +40,18 @@ func TestChinese(t *testing.T) {
 			assert.Must(t, os.WriteFile(page, []byte(text), 0o600))
 		}
 		same := func(what string, want, got any) {
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s has other %s than %s (-English +Chinese):\n%s", page, what, other, diff)
-			}
+			diff := cmp.Diff(want, got)
+			assert.True(t, diff == "", "%s has other %s than %s (-English +Chinese):\n%s", page, what, other, diff)
 		}
 		same("headings, code blocks (-args -rewrite copies them), list items, table rows or pictures",
 			skeleton.FindAllString(english, -1), skeleton.FindAllString(text, -1))
 		english, text = codeBlock.ReplaceAllString(english, ""), codeBlock.ReplaceAllString(text, "")
 		same("terms in code", codeSpans(english), codeSpans(text))
 		links := linkedPages(page, text)
-		if !links[other] {
-			t.Errorf("%s does not link to %s, its English page", page, other)
-		}
+		assert.True(t, links[other], "%s does not link to %s, its English page", page, other)
 		for to := range links {
-			if chinese := filepath.Join("docs/zh", strings.TrimPrefix(to, "docs/")); to != other && exists(chinese) {
-				t.Errorf("%s links to %s: %s is its Chinese page", page, to, chinese)
-			}
+			chinese := filepath.Join("docs/zh", strings.TrimPrefix(to, "docs/"))
+			assert.True(t, to == other || !exists(chinese), "%s links to %s: %s is its Chinese page", page, to, chinese)
 		}
 		same("links", linkedInEnglish(other, linkedPages(other, english)), linkedInEnglish(other, links))
 	}
@@ -99,8 +93,7 @@ func englishOf(page string) string {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(name)).Must(t)
 	return string(text)
 }
 

@@ -20,12 +20,10 @@ var (
 // TestLinks: what the documentation links to is there, a heading included.
 func TestLinks(t *testing.T) {
 	t.Chdir("../..")
-	out, err := exec.Command("git", "ls-files", "*.md").Output()
-	assert.Must(t, err)
+	out := assert.Get(exec.Command("git", "ls-files", "*.md").Output()).Must(t)
 	pages := map[string]string{}
 	for name := range strings.FieldsSeq(string(out)) {
-		text, err := os.ReadFile(name)
-		assert.Must(t, err)
+		text := assert.Get(os.ReadFile(name)).Must(t)
 		pages[name] = string(text)
 	}
 	for name, text := range pages {
@@ -64,8 +62,7 @@ func hasHeading(page, name string) bool {
 
 // TestOnePage: whoever is new reads docs/architecture.md first, so that it stays one page. What is in a folder its doc.go says.
 func TestOnePage(t *testing.T) {
-	text, err := os.ReadFile("../../docs/architecture.md")
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile("../../docs/architecture.md")).Must(t)
 	words := len(strings.Fields(string(text)))
 	assert.True(t, words <= 900, "docs/architecture.md has %d words: at most 900", words)
 	rows := strings.Count(string(text), "\n| ") - 2
@@ -74,14 +71,12 @@ func TestOnePage(t *testing.T) {
 
 // TestRootsPlacesAreAttacked: each row of docs/security.md about root's places names tests, and those exist.
 func TestRootsPlacesAreAttacked(t *testing.T) {
-	text, err := os.ReadFile("../../docs/security.md")
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile("../../docs/security.md")).Must(t)
 	_, places, found := strings.Cut(string(text), "\n## Root's places\n")
 	assert.Require(t, found, "docs/security.md has no part about root's places")
 	command := exec.Command("git", "grep", "-hoE", "^func (Test|Fuzz)[A-Za-z0-9]+", "--", "*_test.go")
 	command.Dir = "../.."
-	tests, err := command.Output()
-	assert.Must(t, err)
+	tests := assert.Get(command.Output()).Must(t)
 	name, rows := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`"), 0
 	for line := range strings.Lines(places) {
 		cells := strings.Split(strings.TrimSpace(line), " | ")

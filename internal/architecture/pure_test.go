@@ -48,11 +48,8 @@ func TestNothingThatActs(t *testing.T) {
 	for pkg, allowed := range pure {
 		for name, file := range sources(t, pkg) {
 			for _, spec := range file.Imports {
-				path, err := strconv.Unquote(spec.Path.Value)
-				assert.Must(t, err)
-				if !slices.Contains(allowed, path) {
-					t.Errorf("%s imports %q: %s decides, and imports the API types and nothing that acts", name, path, pkg)
-				}
+				path := assert.Get(strconv.Unquote(spec.Path.Value)).Must(t)
+				assert.True(t, slices.Contains(allowed, path), "%s imports %q: %s decides, and imports the API types and nothing that acts", name, path, pkg)
 			}
 			for _, offence := range impure(file) {
 				t.Errorf("%s: %s", name, offence)
@@ -67,11 +64,9 @@ func TestNothingOutside(t *testing.T) {
 	for _, pkg := range []string{"roster/admit", "roster/numa", "roster/pressure"} {
 		for name, file := range sources(t, pkg) {
 			for _, spec := range file.Imports {
-				path, err := strconv.Unquote(spec.Path.Value)
-				assert.Must(t, err)
-				if path != "net/netip" && anyOf(path, acts...) || below(path, module) && !anyOf(path, module+"/lifecycle", module+"/roster") {
-					t.Errorf("%s imports %q: %s decides, and imports nothing that acts", name, path, pkg)
-				}
+				path := assert.Get(strconv.Unquote(spec.Path.Value)).Must(t)
+				assert.True(t, (path == "net/netip" || !anyOf(path, acts...)) && (!below(path, module) || anyOf(path, module+"/lifecycle", module+"/roster")),
+					"%s imports %q: %s decides, and imports nothing that acts", name, path, pkg)
 			}
 			for _, offence := range impure(file) {
 				assert.True(t, strings.HasPrefix(offence, "a package variable") || strings.HasPrefix(offence, "a float"), "%s: %s", name, offence)
@@ -85,26 +80,22 @@ func TestImpureIsFound(t *testing.T) {
 import "time"
 var global int
 func f(c chan int) { go f(c); time.Sleep(1); _ = time.Now(); select {}; var x float64; _ = x }`
-	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
-	assert.Must(t, err)
-	if got := impure(file); len(got) != 7 {
-		t.Errorf("found %d offences, want 7:\n%s", len(got), strings.Join(got, "\n"))
-	}
+	file := assert.Get(parser.ParseFile(token.NewFileSet(), "p.go", source, 0)).Must(t)
+	got := impure(file)
+	assert.True(t, len(got) == 7, "found %d offences, want 7:\n%s", len(got), strings.Join(got, "\n"))
 }
 
 // sources are a package's files but for its tests.
 func sources(t *testing.T, pkg string) map[string]*ast.File {
 	folder := filepath.Join("../..", pkg)
-	entries, err := os.ReadDir(folder)
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(folder)).Must(t)
 	files := map[string]*ast.File{}
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
 		path := filepath.Join(folder, e.Name())
-		files[path], err = parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		assert.Must(t, err)
+		files[path] = assert.Get(parser.ParseFile(token.NewFileSet(), path, nil, 0)).Must(t)
 	}
 	assert.Require(t, len(files) != 0, "package %s has no files", pkg)
 	return files

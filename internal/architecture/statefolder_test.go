@@ -27,7 +27,7 @@ var notState = []string{
 func TestStateFolder(t *testing.T) {
 	files := 0
 	for _, dir := range []string{"bundle", "cluster", "cmd", "control", "down", "host", "leftovers", "node", "run", "unattended", "worker"} {
-		err := filepath.WalkDir(filepath.Join("../..", dir), func(path string, entry fs.DirEntry, err error) error {
+		assert.Must(t, filepath.WalkDir(filepath.Join("../..", dir), func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
@@ -42,13 +42,11 @@ func TestStateFolder(t *testing.T) {
 			}
 			files++
 			for _, name := range namesInRoot(file) {
-				if !slices.Contains(notState, name) {
-					t.Errorf("%s joins %q to a root: make it an entry of internal/rootfolder, or list it here if it is not lifepod's", path, name)
-				}
+				assert.True(t, slices.Contains(notState, name),
+					"%s joins %q to a root: make it an entry of internal/rootfolder, or list it here if it is not lifepod's", path, name)
 			}
 			return nil
-		})
-		assert.Must(t, err)
+		}))
 	}
 	assert.True(t, files >= 300, "%d files were read", files)
 }
@@ -56,8 +54,7 @@ func TestStateFolder(t *testing.T) {
 func TestNamesInRootAreFound(t *testing.T) {
 	const source = `package p
 var a, b, c, d = filepath.Join(root, "a"), filepath.Join(x.Root, "b", y), filepath.Join(o.rootDir(), "c/d"), filepath.Join(dir, "e")`
-	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
-	assert.Must(t, err)
+	file := assert.Get(parser.ParseFile(token.NewFileSet(), "p.go", source, 0)).Must(t)
 	got := namesInRoot(file)
 	assert.True(t, slices.Equal(got, []string{"a", "b", "c/d"}), "found %q", got)
 }

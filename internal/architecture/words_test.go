@@ -74,8 +74,7 @@ func f() {
 	strings.Join([]string{e.What}, ": ")
 	add(strings.ToUpper("x") + r.What)
 }`
-	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
-	assert.Must(t, err)
+	file := assert.Get(parser.ParseFile(token.NewFileSet(), "p.go", source, 0)).Must(t)
 	got := readWords(file)
 	assert.True(t, len(got) == 5, "found %q, want 5", got)
 }

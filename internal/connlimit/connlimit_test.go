@@ -31,9 +31,8 @@ func TestMany(t *testing.T) {
 	assert.True(t, ended(idle[90]), "another source's client closes none of the source that has the most")
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.fresh) != 10 || len(l.open) != 11 || l.open[known.LocalAddr().String()] == nil || len(l.from) != 3 {
-		t.Errorf("%d not admitted of %d, sources %v", len(l.fresh), len(l.open), l.from)
-	}
+	assert.True(t, len(l.fresh) == 10 && len(l.open) == 11 && l.open[known.LocalAddr().String()] != nil && len(l.from) == 3,
+		"%d not admitted of %d, sources %v", len(l.fresh), len(l.open), l.from)
 }
 
 // TestAdmitted: one source does not have all connections, whoever it is, and the listener no more than it may.
@@ -43,13 +42,9 @@ func TestAdmitted(t *testing.T) {
 		for range 4 {
 			l.Admit(l.dial(t, ip).LocalAddr().String())
 		}
-		if c := l.try(t, ip); !ended(c) {
-			t.Errorf("%s has more than half of the connections", ip)
-		}
+		assert.True(t, ended(l.try(t, ip)), "%s has more than half of the connections", ip)
 	}
-	if c := l.try(t, "127.0.0.3"); !ended(c) {
-		t.Error("there are more connections than there may be")
-	}
+	assert.True(t, ended(l.try(t, "127.0.0.3")), "there are more connections than there may be")
 }
 
 // TestPatience: who does not show who it is gets no more time than that, whatever it says; who has shown it stays.
@@ -74,23 +69,20 @@ func TestFilesAreLeft(t *testing.T) {
 	if os.Getenv(child) == "" {
 		again := exec.Command(os.Args[0], "-test.run=^TestFilesAreLeft$")
 		again.Env = append(os.Environ(), child+"=1")
-		if out, err := again.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := again.CombinedOutput()
+		assert.Require(t, err == nil, "%v: %s", err, out)
 		return
 	}
 	few := syscall.Rlimit{Cur: 400, Max: 400}
 	assert.Must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few))
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	inner := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	l := New(inner, Share(4))
 	server := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }()
 	defer func() { _ = server.Close() }()
 	var idle []int // file descriptors of the clients, which this process has, too
 	for range 250 {
-		fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-		assert.Must(t, err)
+		fd := assert.Get(syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)).Must(t)
 		idle = append(idle, fd)
 		port := inner.Addr().(*net.TCPAddr).Port
 		assert.Must(t, syscall.Connect(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}))
@@ -112,8 +104,7 @@ type tested struct {
 }
 
 func listen(t *testing.T, most int) tested {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	inner := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	t.Cleanup(func() { _ = inner.Close() })
 	l := tested{New(inner, most), make(chan string)}
 	l.patience = time.Hour
@@ -136,9 +127,8 @@ func listen(t *testing.T, most int) tested {
 func (l tested) dial(t *testing.T, from string) net.Conn {
 	t.Helper()
 	c := l.try(t, from)
-	if address := <-l.accepted; address != c.LocalAddr().String() {
-		t.Fatalf("accepted %s, want %s", address, c.LocalAddr())
-	}
+	address := <-l.accepted
+	assert.Require(t, address == c.LocalAddr().String(), "accepted %s, want %s", address, c.LocalAddr())
 	return c
 }
 
@@ -146,8 +136,7 @@ func (l tested) dial(t *testing.T, from string) net.Conn {
 func (l tested) try(t *testing.T, from string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	c, err := dialer.Dial("tcp", l.Addr().String())
-	assert.Must(t, err)
+	c := assert.Get(dialer.Dial("tcp", l.Addr().String())).Must(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

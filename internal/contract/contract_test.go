@@ -16,10 +16,8 @@ const repository = "../.."
 // TestTestsAndRulesAgree: each rule is proven, or marked as untested or as another
 // part's; and each citation in a test names a rule that there is.
 func TestTestsAndRulesAgree(t *testing.T) {
-	rules, err := Rules()
-	assert.Must(t, err)
-	citations, err := Citations(os.DirFS(repository))
-	assert.Must(t, err)
+	rules := assert.Get(Rules()).Must(t)
+	citations := assert.Get(Citations(os.DirFS(repository))).Must(t)
 	assert.True(t, len(rules) >= 400 && len(citations) >= 1000, "%d rules and %d citations: not all were found", len(rules), len(citations))
 	for _, text := range NewReport(rules, citations).Errors {
 		t.Error(text)
@@ -28,15 +26,12 @@ func TestTestsAndRulesAgree(t *testing.T) {
 
 // TestTranscriptsCiteRules: a transcript of the machine says which rules it proves.
 func TestTranscriptsCiteRules(t *testing.T) {
-	citations, err := Citations(os.DirFS(repository))
-	assert.Must(t, err)
-	entries, err := os.ReadDir(repository + "/lifecycle/testdata")
-	assert.Must(t, err)
+	citations := assert.Get(Citations(os.DirFS(repository))).Must(t)
+	entries := assert.Get(os.ReadDir(repository + "/lifecycle/testdata")).Must(t)
 	for _, entry := range entries {
 		file := "lifecycle/testdata/" + entry.Name()
-		if !entry.IsDir() && !slices.ContainsFunc(citations, func(c Citation) bool { return c.File == file }) {
-			t.Errorf("transcript %s cites no rule", entry.Name())
-		}
+		assert.True(t, entry.IsDir() || slices.ContainsFunc(citations, func(c Citation) bool { return c.File == file }),
+			"transcript %s cites no rule", entry.Name())
 	}
 }
 
@@ -51,8 +46,7 @@ var small = fstest.MapFS{
 }
 
 func TestReadChapters(t *testing.T) {
-	chapters, err := readChapters(small)
-	assert.Must(t, err)
+	chapters := assert.Get(readChapters(small)).Must(t)
 	for i := range chapters[0].Rules {
 		chapters[0].Rules[i].Text, chapters[0].Rules[i].Opening = "", "" // long, and tested by themselves
 	}
@@ -86,17 +80,15 @@ func TestReadErrors(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	chapters, err := readChapters(small)
-	assert.Must(t, err)
-	citations, err := Citations(fstest.MapFS{
+	chapters := assert.Get(readChapters(small)).Must(t)
+	citations := assert.Get(Citations(fstest.MapFS{
 		"lifecycle/testdata/one":  {Data: []byte("# Words.\n# A-ONE-1\n\nstatus\n----\n[A-ONE-3]\n")},
 		"agent/x_test.go":         {Data: []byte("package worker\n\n// (A-ONE-1, A-NONE-7)\nvar a, b = \"A-ONE-3\", `pod Ready  [A-ONE-3]`\n")},
 		"agent/y_test.go":         {Data: []byte("package worker\n\nvar c = \"A-ONE-2 fails\"\n")},
 		"manifest/testdata/y.txt": {Data: []byte("# B-TWO-E1\n")},
 		"agent/x.go":              {Data: []byte("// A-ONE-3")},
 		".cache/x_test.go":        {Data: []byte("// A-ONE-3")},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	got := NewReport(rulesOf(chapters), citations)
 	want := Report{
 		Rules:    4,
@@ -123,14 +115,13 @@ func TestReport(t *testing.T) {
 // TestCrowded: five rules may be cited together, six may not, on one line or in the
 // lines of one comment.
 func TestCrowded(t *testing.T) {
-	citations, err := Citations(fstest.MapFS{
+	citations := assert.Get(Citations(fstest.MapFS{
 		"a/testdata/five":  {Data: []byte("# A-X-1 A-X-2 A-X-3\n# A-X-4 A-X-5\n\n# A-X-6\n")},
 		"a/testdata/block": {Data: []byte("pod\n# A-X-1 A-X-2 A-X-3\n# A-X-4 A-X-5 A-X-6\n")},
 		"a/line_test.go":   {Data: []byte("package a\n\nvar s = \"A-X-1 A-X-2 A-X-3 A-X-4 A-X-5 A-X-6\"\n")},
 		"a/block_test.go":  {Data: []byte("package a\n\n// A-X-1 A-X-2 A-X-3 A-X-4\n// A-X-5\n// A-X-6\nvar a int // A-X-7\n")},
 		"a/apart_test.go":  {Data: []byte("package a\n\n// A-X-1 A-X-2 A-X-3 A-X-4\n\n// A-X-5 A-X-6\n")},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	want := []string{
 		"a/block_test.go:3: the comment cites more than 5 rules: cite each where it is proven",
 		"a/line_test.go:3: the line cites more than 5 rules: cite each where it is proven",

@@ -42,8 +42,7 @@ func TestPlain(t *testing.T) {
 // TestPlainRules: nothing of the mark-up is left in any rule, and lines fit, but for
 // words that are longer.
 func TestPlainRules(t *testing.T) {
-	rules, err := Rules()
-	assert.Must(t, err)
+	rules := assert.Get(Rules()).Must(t)
 	const width = 80
 	for _, rule := range rules {
 		text := Plain(rule.Text, width)
@@ -60,8 +59,7 @@ func TestPlainRules(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	rules, err := Rules()
-	assert.Must(t, err)
+	rules := assert.Get(Rules()).Must(t)
 	for name, want := range map[string]string{
 		"A-RST-1":   "A-RST-1",
 		"b-rac-e3":  "B-RAC-E3",
@@ -95,20 +93,17 @@ func TestOpening(t *testing.T) {
 		"a list":           {"**A restart has steps.** These are two:\n\n1. stop\n2. start", "**A restart has steps.** These are two:\n\n1. stop\n2. start"},
 		"a table far away": {"**A pod ends.** It is killed.\n\nIn this way:\n\n| | |", "A pod ends."},
 	} {
-		rule, err := parseRule(Rule{Number: "A-RST-1"}, tc.text+source)
-		assert.Must(t, err)
+		rule := assert.Get(parseRule(Rule{Number: "A-RST-1"}, tc.text+source)).Must(t)
 		assert.Deep(t, name, tc.want, rule.Opening)
 	}
 }
 
 // TestOpeningsSayAllThatTheyAnnounce: none ends before what it introduces.
 func TestOpeningsSayAllThatTheyAnnounce(t *testing.T) {
-	rules, err := Rules()
-	assert.Must(t, err)
+	rules := assert.Get(Rules()).Must(t)
 	for _, rule := range rules {
-		if end := strings.TrimSpace(rule.Opening); end == "" || strings.HasSuffix(end, ":") || strings.HasSuffix(end, ",") {
-			t.Errorf("%s: its opening %q is not all", rule.Number, rule.Opening)
-		}
+		end := strings.TrimSpace(rule.Opening)
+		assert.True(t, end != "" && !strings.HasSuffix(end, ":") && !strings.HasSuffix(end, ","), "%s: its opening %q is not all", rule.Number, rule.Opening)
 	}
 }
 
@@ -121,9 +116,8 @@ func TestWords(t *testing.T) {
 	seen := map[string]bool{}
 	for i, w := range words {
 		assert.Deep(t, "the same in Chinese", append(Numbers(w.Text), w.Names...), append(Numbers(chinese[i].Text), chinese[i].Names...))
-		if !regexp.MustCompile(`\n\nRules: ([AB]-[A-Z]+-[0-9]+(, |\. ))+Look: .+\.$`).MatchString(w.Text) {
-			t.Errorf("%v has no line of rules and of how to look at its end:\n%s", w.Names, w.Text)
-		}
+		assert.True(t, regexp.MustCompile(`\n\nRules: ([AB]-[A-Z]+-[0-9]+(, |\. ))+Look: .+\.$`).MatchString(w.Text),
+			"%v has no line of rules and of how to look at its end:\n%s", w.Names, w.Text)
 		for _, name := range w.Names {
 			name = strings.ToLower(name)
 			assert.True(t, !seen[name], "%s is explained twice", name)

@@ -21,8 +21,7 @@ import (
 // TestAreas: README.md lists the areas of each chapter, an area is in one chapter,
 // and its numbers have no gaps.
 func TestAreas(t *testing.T) {
-	chapters, err := Chapters()
-	assert.Must(t, err)
+	chapters := assert.Get(Chapters()).Must(t)
 	assert.True(t, len(chapters) >= 30, "%d chapters: README.md does not list them all", len(chapters))
 	for _, c := range chapters {
 		var areas []string
@@ -45,22 +44,20 @@ func TestAreas(t *testing.T) {
 
 // TestEveryFileIsAChapter: a file that README.md does not list is read by nobody.
 func TestEveryFileIsAChapter(t *testing.T) {
-	chapters, err := Chapters()
-	assert.Must(t, err)
-	err = fs.WalkDir(files.Files, ".", func(file string, entry fs.DirEntry, err error) error {
+	chapters := assert.Get(Chapters()).Must(t)
+	assert.Must(t, fs.WalkDir(files.Files, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() && file != "README.md" && file != "words.md" && !slices.ContainsFunc(chapters, func(c Chapter) bool { return c.File == file }) {
 			t.Errorf("README.md does not list %s", file)
 		}
 		return err
-	})
-	assert.Must(t, err)
+	}))
 }
 
 var link = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
 
 // TestLinks: each link of the contract leads to a file, and to a heading in it.
 func TestLinks(t *testing.T) {
-	err := fs.WalkDir(files.Files, ".", func(file string, entry fs.DirEntry, err error) error {
+	assert.Must(t, fs.WalkDir(files.Files, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -83,15 +80,13 @@ func TestLinks(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	assert.Must(t, err)
+	}))
 }
 
 // TestSources: the files that rules name as their source are Kubernetes', or JobSet's, and the
 // functions, variables and types are in them.
 func TestSources(t *testing.T) {
-	rules, err := Rules()
-	assert.Must(t, err)
+	rules := assert.Get(Rules()).Must(t)
 	modules := moduleFolders{}
 	for _, rule := range rules {
 		for _, place := range rule.Places() {
@@ -147,8 +142,7 @@ var (
 // TestEveryCitedRuleExists: code, tests and documentation cite rules, and areas, that
 // there are.
 func TestEveryCitedRuleExists(t *testing.T) {
-	rules, err := Rules()
-	assert.Must(t, err)
+	rules := assert.Get(Rules()).Must(t)
 	known, areas := map[string]bool{}, map[string]bool{}
 	for _, rule := range rules {
 		known[rule.Number], areas[rule.Area()] = true, true
@@ -174,7 +168,7 @@ func texts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
 	tree := os.DirFS(repository)
-	err := fs.WalkDir(tree, ".", func(file string, entry fs.DirEntry, err error) error {
+	assert.Must(t, fs.WalkDir(tree, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -192,7 +186,6 @@ func texts(t *testing.T) map[string]string {
 			texts[file] = string(data)
 		}
 		return err
-	})
-	assert.Must(t, err)
+	}))
 	return texts
 }

@@ -23,12 +23,10 @@ import (
 func TestShrinkStacks(t *testing.T) {
 	const goroutines, kept = 1000, 8 << 10
 	deeply := func() { use(300) }
-	if took := stacksOf(goroutines, deeply, func() {}); took < goroutines*4*kept {
-		t.Errorf("%d goroutines take %d bytes at first, want %d at least", goroutines, took, goroutines*4*kept)
-	}
-	if took := stacksOf(goroutines, deeply, GiveBack); took > goroutines*kept {
-		t.Errorf("%d goroutines take %d bytes afterwards, want %d at most", goroutines, took, goroutines*kept)
-	}
+	took := stacksOf(goroutines, deeply, func() {})
+	assert.True(t, took >= goroutines*4*kept, "%d goroutines take %d bytes at first, want %d at least", goroutines, took, goroutines*4*kept)
+	took = stacksOf(goroutines, deeply, GiveBack)
+	assert.True(t, took <= goroutines*kept, "%d goroutines take %d bytes afterwards, want %d at most", goroutines, took, goroutines*kept)
 }
 
 // stacksOf is how much more stacks take when so many goroutines have done something, and wait, and then the collector has.
@@ -178,9 +176,8 @@ func TestLateTimers(t *testing.T) {
 		assert.Must(t, errors.Join(start(cmd.Start), cmd.Wait()))
 		return strings.TrimSpace(out.String())
 	}
-	if got := slack(func(start func() error) error { return start() }); got != want {
-		t.Errorf("a program inherits %s: OnTime isn't needed", got)
-	}
+	got := slack(func(start func() error) error { return start() })
+	assert.True(t, got == want, "a program inherits %s: OnTime isn't needed", got)
 	assert.Equal(t, "50000", slack(OnTime), "a program that was started on time")
 	assert.Equal(t, want, slack(func(start func() error) error { return start() }), "the thread that started")
 }

@@ -62,7 +62,6 @@ func TestInContainer(t *testing.T) {
 			assert.True(t, diff == "" && found == (test.want != Killed{}), "found %v (-want +got):\n%s", found, diff)
 		})
 	}
-	if _, found := InContainer([]string{ofV1}, ""); found {
-		t.Error("no ID is every container's")
-	}
+	_, found := InContainer([]string{ofV1}, "")
+	assert.True(t, !found, "no ID is every container's")
 }

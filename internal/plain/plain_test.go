@@ -33,12 +33,10 @@ func TestText(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	for _, text := range []string{"plain", "\x1b[2J \u009b31m \x7f « \U0001F600 \u202e"} {
-		encoded, err := json.Marshal(text)
-		assert.Must(t, err)
+		encoded := assert.Get(json.Marshal(text)).Must(t)
 		encoded = JSON(encoded)
-		if strings.ContainsFunc(string(encoded), func(r rune) bool { return unicode.IsControl(r) || changesDirection(r) }) {
-			t.Errorf("%q has control characters", encoded)
-		}
+		assert.True(t, !strings.ContainsFunc(string(encoded), func(r rune) bool { return unicode.IsControl(r) || changesDirection(r) }),
+			"%q has control characters", encoded)
 		var got string
 		assert.Must(t, json.Unmarshal(encoded, &got))
 		assert.Deep(t, "", text, got)
@@ -104,13 +102,11 @@ func TestOutput(t *testing.T) {
 	var b strings.Builder
 	w := OutputWriter(&b)
 	for _, piece := range []string{"a\x1b[2J\n", "\xe6"} {
-		if n, err := w.Write([]byte(piece)); n != len(piece) || err != nil {
-			t.Errorf("%d, %v", n, err)
-		}
+		n, err := w.Write([]byte(piece))
+		assert.True(t, n == len(piece) && err == nil, "%d, %v", n, err)
 	}
-	if err := w.Close(); err != nil || b.String() != "a^[[2J\n\\xe6" {
-		t.Errorf("%q, %v", b.String(), err)
-	}
+	err := w.Close()
+	assert.True(t, err == nil && b.String() == "a^[[2J\n\\xe6", "%q, %v", b.String(), err)
 }
 
 var colours = regexp.MustCompile("\x1b\\[[0-9;:]*m")

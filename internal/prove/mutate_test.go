@@ -66,22 +66,19 @@ func TestShout(t *testing.T) {
 		assert.Require(t, err == nil, "%v: %v", change, err)
 		mistakes = append(mistakes, m)
 	}
-	m, err := Replacing(root, "p/p.go", "return v", "panic(v)")
-	assert.Must(t, err)
+	m := assert.Get(Replacing(root, "p/p.go", "return v", "panic(v)")).Must(t)
 	assert.Fails(t, assert.ErrorOf(p.copyOf(m, 0)), "a function with type parameters can be copied")
 	const architecture = 386 // as a file's last word, that would keep its mistake out of the build
 	for len(mistakes) <= architecture {
 		mistakes = append(mistakes, mistakes[1])
 	}
-	b, err := p.Build(t.Context(), mistakes)
-	assert.Must(t, err)
+	b := assert.Get(p.Build(t.Context(), mistakes)).Must(t)
 	t.Cleanup(func() {
 		assert.NoError(t, b.Close())
 	})
 	for i, want := range map[int]string{-1: "", 0: "TestAdd", 1: "TestShout", 3: "", architecture: "TestShout"} {
-		if got, err := b.Try(t.Context(), i, []TestRun{{Run: "."}}); err != nil || got != want {
-			t.Errorf("mistake %d is caught by %q, want %q (%v)", i, got, want, err)
-		}
+		got, err := b.Try(t.Context(), i, []TestRun{{Run: "."}})
+		assert.True(t, err == nil && got == want, "mistake %d is caught by %q, want %q (%v)", i, got, want, err)
 	}
 	assert.True(t, b.Refused(2) && !b.Refused(1), "the mistake that does not compile counts, or another does not")
 }

@@ -22,16 +22,14 @@ const root = "../.."
 
 func bugs(t *testing.T) []Bug {
 	t.Helper()
-	list, err := Bugs()
-	assert.Must(t, err)
+	list := assert.Get(Bugs()).Must(t)
 	return list
 }
 
 // TestEveryBugIsWhole: each has all that is told of it, a mistake that can be made, a test
 // that there is, and rules of the contract.
 func TestEveryBugIsWhole(t *testing.T) {
-	rules, err := contract.Rules()
-	assert.Must(t, err)
+	rules := assert.Get(contract.Rules()).Must(t)
 	seen, reproducible := map[int]bool{}, 0
 	for _, bug := range bugs(t) {
 		assert.True(t, !seen[bug.Number], "bug %d is listed twice", bug.Number)
@@ -46,9 +44,8 @@ func TestEveryBugIsWhole(t *testing.T) {
 		}
 		assert.True(t, len(bug.Rules) != 0, "bug %d names no rule", bug.Number)
 		for _, number := range bug.Rules {
-			if !slices.ContainsFunc(rules, func(r contract.Rule) bool { return r.Number == number }) {
-				t.Errorf("bug %d names %s, which is no rule", bug.Number, number)
-			}
+			assert.True(t, slices.ContainsFunc(rules, func(r contract.Rule) bool { return r.Number == number }),
+				"bug %d names %s, which is no rule", bug.Number, number)
 		}
 		mistakeCanBeMade(t, bug)
 		testIsThere(t, bug)
@@ -71,8 +68,7 @@ func mistakeCanBeMade(t *testing.T, bug Bug) {
 		t.Error(err)
 		return
 	}
-	source, err := os.ReadFile(filepath.Join(root, bug.File))
-	assert.Must(t, err)
+	source := assert.Get(os.ReadFile(filepath.Join(root, bug.File))).Must(t)
 	assert.NoError(t, assert.ErrorOf(parser.ParseFile(token.NewFileSet(), bug.File, strings.Replace(string(source), bug.Old, bug.New, 1), 0)), "bug ", bug.Number)
 }
 
@@ -82,11 +78,9 @@ func testIsThere(t *testing.T, bug Bug) {
 		assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(folder, "testdata", name))), "bug ", bug.Number)
 		return
 	}
-	paths, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
-	assert.Must(t, err)
+	paths := assert.Get(filepath.Glob(filepath.Join(folder, "*_test.go"))).Must(t)
 	for _, path := range paths {
-		source, err := os.ReadFile(path)
-		assert.Must(t, err)
+		source := assert.Get(os.ReadFile(path)).Must(t)
 		if strings.Contains(string(source), "func "+bug.Test+"(") {
 			return
 		}
@@ -96,10 +90,8 @@ func testIsThere(t *testing.T, bug Bug) {
 
 // TestDocument: docs/proof.md has the table of the bugs as they are.
 func TestDocument(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "docs/proof.md"))
-	assert.Must(t, err)
-	want, err := WithTable(string(text), bugs(t))
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(filepath.Join(root, "docs/proof.md"))).Must(t)
+	want := assert.Get(WithTable(string(text), bugs(t))).Must(t)
 	assert.Deep(t, "go run ./hack/prove -table is needed", want, string(text))
 }
 
@@ -143,7 +135,6 @@ func TestFirstFailure(t *testing.T) {
 	l := &leader{limit: Limit{Lives: 200}, courses: []*course{fails, other}}
 	l.leadBy(4)
 	assert.ErrorContains(t, fmt.Sprintf("-rapid.seed=%d ", 7+3), fails.verdict(7), "the verdict is")
-	if fails.sum[counts.Lives] != 30 || other.sum[counts.Lives] != 100 || other.verdict(7) != nil {
-		t.Errorf("%d lives before the failure, %d in the other course", fails.sum[counts.Lives], other.sum[counts.Lives])
-	}
+	assert.True(t, fails.sum[counts.Lives] == 30 && other.sum[counts.Lives] == 100 && other.verdict(7) == nil,
+		"%d lives before the failure, %d in the other course", fails.sum[counts.Lives], other.sum[counts.Lives])
 }

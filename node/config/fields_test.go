@@ -37,7 +37,7 @@ func TestEveryFieldIsTreated(t *testing.T) {
 func TestHonouredFieldsAreRead(t *testing.T) {
 	read, readOfKubelet := map[string]bool{}, map[string]bool{}
 	for _, dir := range []string{"..", "../../worker", "../../roster/pressure", "../../host", "../../cmd"} {
-		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		assert.Must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || filepath.Dir(path) == "../config" {
 				return err
 			}
@@ -49,13 +49,11 @@ func TestHonouredFieldsAreRead(t *testing.T) {
 				readOfKubelet[selector[1]] = true
 			}
 			return err
-		})
-		assert.Must(t, err)
+		}))
 	}
 	for path, treatment := range fields {
-		if name := goName(t, path); treatment.kind == isHonoured && treatment.by != "node/config" && !read[name] {
-			t.Errorf("%s: nobody reads %s", path, name)
-		}
+		name := goName(t, path)
+		assert.True(t, treatment.kind != isHonoured || treatment.by == "node/config" || read[name], "%s: nobody reads %s", path, name)
 		if name := goName(t, path); treatment.kind == isHarmless && readOfKubelet[name] {
 			t.Errorf("%s: somebody reads %s, but it is said to have no effect: %s", path, name, treatment.by)
 		}
@@ -99,10 +97,8 @@ func TestWarning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := write(t, map[string]string{"c": header + test.content})
-			c, err := Load(filepath.Join(dir, "c"), "")
-			assert.Must(t, err)
-			diff := cmp.Diff(test.want, c.Warning())
-			assert.True(t, diff == "", "%v", diff)
+			c := assert.Get(Load(filepath.Join(dir, "c"), "")).Must(t)
+			assert.Deep(t, "", test.want, c.Warning())
 		})
 	}
 }

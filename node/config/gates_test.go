@@ -54,8 +54,7 @@ func TestGatesAreKubernetes(t *testing.T) {
 // holds.
 func readGates(t *testing.T, path string, into map[string]gate) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-	assert.Must(t, err)
+	file := assert.Get(parser.ParseFile(token.NewFileSet(), path, nil, 0)).Must(t)
 	names := map[string]string{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {

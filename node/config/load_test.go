@@ -31,22 +31,19 @@ func write(t *testing.T, files map[string]string) string {
 // TestDefaultsAreTheKubelets holds the defaults against those that the kubelet
 // 1.37.2's own SetDefaults_KubeletConfiguration gives an empty configuration.
 func TestDefaultsAreTheKubelets(t *testing.T) {
-	data, err := os.ReadFile("testdata/defaults.json")
-	assert.Must(t, err)
+	data := assert.Get(os.ReadFile("testdata/defaults.json")).Must(t)
 	var want map[string]any
 	assert.Must(t, json.Unmarshal(data, &want))
 	is := &kubeletconfig.KubeletConfiguration{}
 	setDefaults(is)
-	got, err := generic(is)
-	assert.Must(t, err)
+	got := assert.Get(generic(is)).Must(t)
 	diff := cmp.Diff(want, got)
 	assert.True(t, diff == "", "defaults (-kubelet +lifepod):\n%s", diff)
 }
 
 // TestKubeadmNode proves that the file of a kubeadm node works without a warning.
 func TestKubeadmNode(t *testing.T) {
-	c, err := Load("testdata/kubeadm.yaml", "")
-	assert.Must(t, err)
+	c := assert.Get(Load("testdata/kubeadm.yaml", "")).Must(t)
 	assert.Equal(t, "", c.Warning(), "warning")
 	assert.Equal(t, "/etc/kubernetes/manifests", c.Kubelet.StaticPodPath, "staticPodPath")
 	assert.Equal(t, time.Minute, c.Kubelet.SyncFrequency.Duration, "syncFrequency of 0s")
@@ -75,9 +72,7 @@ var dropInTests = map[string]struct {
 		},
 		func(t *testing.T, c *Config, dir string) {
 			got := []int32{c.Kubelet.MaxPods, c.Kubelet.Port, c.Kubelet.PodsPerCore}
-			if diff := cmp.Diff([]int32{20, 2000, 7}, got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Deep(t, "", []int32{20, 2000, 7}, got)
 			assert.Deep(t, "skipped", []string{filepath.Join(dir, "d/99.yaml")}, c.Skipped)
 			assert.Equal(t, filepath.Join(dir, "d/20.conf"), c.From["maxPods"], "maxPods from")
 		},
@@ -95,9 +90,7 @@ var dropInTests = map[string]struct {
 				int32(10250),
 				map[string]string{"pid.available": "10%", "memory.available": "1Gi"},
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Deep(t, "", want, got)
 		},
 	},
 	"relative paths belong to the file that names them": {
@@ -108,17 +101,14 @@ var dropInTests = map[string]struct {
 		func(t *testing.T, c *Config, dir string) {
 			got := []string{c.Kubelet.StaticPodPath, c.Kubelet.TLSCertFile}
 			want := []string{filepath.Join(dir, "d/more"), filepath.Join(dir, "a.crt")}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Deep(t, "", want, got)
 		},
 	},
 	"default thresholds of eviction are merged where that is asked for": {
 		map[string]string{"config.yaml": header + "mergeDefaultEvictionSettings: true\nevictionHard: {memory.available: 1Gi}"},
 		func(t *testing.T, c *Config, _ string) {
-			if got := c.Kubelet.EvictionHard; len(got) != 5 || got["memory.available"] != "1Gi" {
-				t.Errorf("evictionHard %v", got)
-			}
+			got := c.Kubelet.EvictionHard
+			assert.True(t, len(got) == 5 && got["memory.available"] == "1Gi", "evictionHard %v", got)
 		},
 	},
 }
@@ -131,8 +121,7 @@ func TestDropIns(t *testing.T) {
 			if _, err := os.Stat(dropIns); err != nil {
 				dropIns = ""
 			}
-			c, err := Load(filepath.Join(dir, "config.yaml"), dropIns)
-			assert.Must(t, err)
+			c := assert.Get(Load(filepath.Join(dir, "config.yaml"), dropIns)).Must(t)
 			test.check(t, c, dir)
 		})
 	}
@@ -141,8 +130,7 @@ func TestDropIns(t *testing.T) {
 // TestDropInsWithoutFile: the defaults are what the drop-ins are merged into.
 func TestDropInsWithoutFile(t *testing.T) {
 	dir := write(t, map[string]string{"1.conf": header + "evictionHard: {memory.available: 1Gi}"})
-	c, err := Load("", dir)
-	assert.Must(t, err)
+	c := assert.Get(Load("", dir)).Must(t)
 	got := c.Kubelet.EvictionHard
 	assert.True(t, got["memory.available"] == "1Gi" && got["nodefs.available"] == "10%", "evictionHard %v", got)
 	assert.True(t, c.Set("evictionHard") && !c.Set("maxPods"), "set fields: %v", c.From)
@@ -201,18 +189,15 @@ func TestLoadOver(t *testing.T) {
 		"d/1.conf":   header + "podsPerCore: 3\n",
 	})
 	below, above := filepath.Join(dir, "below.yaml"), filepath.Join(dir, "above.yaml")
-	c, err := LoadOver(below, above, filepath.Join(dir, "d"))
-	assert.Must(t, err)
+	c := assert.Get(LoadOver(below, above, filepath.Join(dir, "d"))).Must(t)
 	k := c.Kubelet
 	got := []any{k.ClusterDomain, k.MaxPods, k.NodeStatusReportFrequency.Duration, k.Authentication.X509.ClientCAFile, k.PodsPerCore}
-	diff := cmp.Diff([]any{"below.example", int32(30), 7 * time.Second, filepath.Join(dir, "ca.crt"), int32(3)}, got)
-	assert.True(t, diff == "", "-want +got:\n%s", diff)
+	assert.Deep(t, "", []any{"below.example", int32(30), 7 * time.Second, filepath.Join(dir, "ca.crt"), int32(3)}, got)
 	for field, file := range map[string]string{"clusterDomain": below, "maxPods": above, "podsPerCore": filepath.Join(dir, "d/1.conf")} {
 		assert.Equal(t, file, c.From[field], "%s is from", field)
 	}
 	for _, only := range [][2]string{{below, ""}, {"", below}} {
-		if c, err := LoadOver(only[0], only[1], ""); err != nil || c.Kubelet.MaxPods != 20 {
-			t.Errorf("one file alone: %v", err)
-		}
+		c, err := LoadOver(only[0], only[1], "")
+		assert.True(t, err == nil && c.Kubelet.MaxPods == 20, "one file alone: %v", err)
 	}
 }

@@ -85,9 +85,8 @@ func TestValidation(t *testing.T) {
 			file := filepath.Join(write(t, map[string]string{"c": header + test.content}), "c")
 			_, err := Load(file, "")
 			assert.Require(t, err != nil, "no error")
-			if want := "configuration " + file + ": " + test.want; !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("got  %s\nwant %s", err, want)
-			}
+			want := "configuration " + file + ": " + test.want
+			assert.True(t, strings.HasPrefix(err.Error(), want), "got  %s\nwant %s", err, want)
 			assert.True(t, !strings.Contains(err.Error(), "\n"), "several errors: %s", err)
 		})
 	}

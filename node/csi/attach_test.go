@@ -198,16 +198,14 @@ func TestTooManyAttached(t *testing.T) {
 	asked := d.infos.Load()
 	_, err := waits.await(t.Context())
 	assert.Error(t, "too many disks", err)
-	if got := d.infos.Load(); got != asked {
-		t.Errorf("the driver was asked %d times", got-asked)
-	}
+	got := d.infos.Load()
+	assert.True(t, got == asked, "the driver was asked %d times", got-asked)
 	waits.counts = true
 	_, err = waits.await(t.Context())
 	_, exceeds := errors.AsType[*volumes.LimitError](err)
 	assert.True(t, exceeds, "error %v, want that the node has too many volumes", err)
-	if got := d.infos.Load(); got != asked+1 {
-		t.Errorf("the driver was asked %d times, want once", got-asked)
-	}
+	got = d.infos.Load()
+	assert.True(t, got == asked+1, "the driver was asked %d times, want once", got-asked)
 	if object := driverObject(storagev1.CSIDriverSpec{NodeAllocatableUpdatePeriodSeconds: new(int64(10))}); !counts(object) || counts(driverObject(storagev1.CSIDriverSpec{})) || counts(nil) {
 		t.Error("it is asked by nodeAllocatableUpdatePeriodSeconds")
 	}
@@ -220,9 +218,8 @@ func TestForbidden(t *testing.T) {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "n", errors.New("no"))
 	})
 	err := m.Register(t.Context(), "forbidden", serve(t, DriverOnNode{NodeID: "n-1"}).endpoint, []string{"1.0.0"})
-	if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), "error updating Node object with CSI driver node info: ") {
-		t.Errorf("A-CSI-2 refused: %v", err)
-	}
+	assert.True(t, apierrors.IsForbidden(err) && strings.HasPrefix(err.Error(), "error updating Node object with CSI driver node info: "),
+		"A-CSI-2 refused: %v", err)
 }
 
 // TestUnanswered: while the API server does not answer, a driver is used nevertheless, and told of

@@ -64,12 +64,9 @@ func TestCalls(t *testing.T) {
 			served.answer = func(context.Context) error { return status.Error(codes.NotFound, "no such volume") }
 		})
 		err := call()
-		if status.Code(err) != codes.NotFound || err.Error() != "rpc error: code = NotFound desc = no such volume" {
-			t.Errorf("A-CSI-3 %s: error %v", name, err)
-		}
-		if strings.Contains(m.log.text()+err.Error(), "hush") {
-			t.Errorf("A-CSI-3 %s: a secret in %s%v", name, m.log.text(), err)
-		}
+		assert.True(t, status.Code(err) == codes.NotFound && err.Error() == "rpc error: code = NotFound desc = no such volume",
+			"A-CSI-3 %s: error %v", name, err)
+		assert.True(t, !strings.Contains(m.log.text()+err.Error(), "hush"), "A-CSI-3 %s: a secret in %s%v", name, m.log.text(), err)
 	}
 	served.set(func() { served.requests, served.answer = nil, nil })
 	want := &csi.NodePublishVolumeRequest{
@@ -85,8 +82,7 @@ func TestCapabilities(t *testing.T) {
 	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	served := serve(t, DriverOnNode{NodeID: "n-1"})
 	m.register("d", served)
-	d, err := m.Driver("d")
-	assert.Must(t, err)
+	d := assert.Get(m.Driver("d")).Must(t)
 	for _, tc := range []struct {
 		can  []csi.NodeServiceCapability_RPC_Type
 		want Capabilities
@@ -99,9 +95,8 @@ func TestCapabilities(t *testing.T) {
 		{[]csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP, 99}, Capabilities{MountGroup: true}},
 	} {
 		served.set(func() { served.can = tc.can })
-		if got, err := d.Capabilities(t.Context()); err != nil || got != tc.want {
-			t.Errorf("A-CSI-3 %v: %+v, %v", tc.can, got, err)
-		}
+		got, err := d.Capabilities(t.Context())
+		assert.True(t, err == nil && got == tc.want, "A-CSI-3 %v: %+v, %v", tc.can, got, err)
 	}
 }
 
@@ -144,17 +139,14 @@ func TestFinal(t *testing.T) {
 	}
 	assert.True(t, !Final(errors.New("missing volume id")), "A-CSI-3 an error before the call is final")
 	gone := &Driver{name: "d", endpoint: "/nonexistent/csi.sock"}
-	if err := gone.Unpublish(t.Context(), "v", "/p"); err == nil || Final(err) {
-		t.Errorf("A-CSI-3 without a socket: %v", err)
-	}
+	err := gone.Unpublish(t.Context(), "v", "/p")
+	assert.True(t, err != nil && !Final(err), "A-CSI-3 without a socket: %v", err)
 	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	served := serve(t, DriverOnNode{NodeID: "n-1"})
 	m.register("d", served)
 	hangs, hung := context.WithCancel(t.Context())
 	served.set(func() { served.answer = func(ctx context.Context) error { hung(); <-ctx.Done(); return ctx.Err() } })
-	d, err := m.Driver("d")
-	assert.Must(t, err)
-	if err := d.Unpublish(hangs, "v", "/p"); status.Code(err) != codes.Canceled || Final(err) {
-		t.Errorf("A-CSI-3 a call that was given up: %v", err)
-	}
+	d := assert.Get(m.Driver("d")).Must(t)
+	err = d.Unpublish(hangs, "v", "/p")
+	assert.True(t, status.Code(err) == codes.Canceled && !Final(err), "A-CSI-3 a call that was given up: %v", err)
 }

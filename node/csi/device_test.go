@@ -23,14 +23,12 @@ func TestStats(t *testing.T) {
 		"pv":     filepath.Join(m.config.PodsDir, "uid-pod/volumes/kubernetes.io~csi/pv/mount"),
 		"device": filepath.Join(m.config.PluginsDir, "kubernetes.io/csi/volumeDevices/publish/device/uid-pod"),
 	} {
-		answer, err := m.volumes.Stats(t.Context(), pod.UID, name)
-		assert.Must(t, err)
+		answer := assert.Get(m.volumes.Stats(t.Context(), pod.UID, name)).Must(t)
 		asked := m.driver.figured
 		assert.True(t, answer.GetUsage()[0].Total == 7 && asked == at, "%s: %v of %s, want what is at %s", name, answer, asked, at)
 	}
-	if answer, err := m.volumes.Stats(t.Context(), pod.UID, "other"); answer != nil || err != nil {
-		t.Errorf("of a volume that the pod does not have: %v, %v", answer, err)
-	}
+	answer, err := m.volumes.Stats(t.Context(), pod.UID, "other")
+	assert.True(t, answer == nil && err == nil, "of a volume that the pod does not have: %v, %v", answer, err)
 	assert.NoError(t, m.unpublish(pod))
 
 	for name, test := range map[string]struct {

@@ -55,8 +55,7 @@ func newDriver(t *testing.T, can ...csi.NodeServiceCapability_RPC_Type) *driver 
 func (d *driver) serve(t *testing.T) {
 	t.Helper()
 	_ = os.Remove(d.socket)
-	listener, err := net.Listen("unix", d.socket)
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", d.socket)).Must(t)
 	d.server = grpc.NewServer()
 	csi.RegisterNodeServer(d.server, d)
 	go d.server.Serve(listener) //nolint:errcheck // it is stopped
@@ -240,8 +239,7 @@ func TestCounted(t *testing.T) {
 		})
 	}
 	m.register("d", serve(t, DriverOnNode{NodeID: "n-1"}))
-	d, err := m.Driver("d")
-	assert.Must(t, err)
+	d := assert.Get(m.Driver("d")).Must(t)
 	assert.Must(t, d.Unpublish(t.Context(), "v", "/p"))
 	mu.Lock()
 	defer mu.Unlock()

@@ -35,8 +35,7 @@ func growing(state v1.ClaimResourceStatus) (*v1.PersistentVolumeClaim, *v1.Persi
 
 func (m *machine) claim() v1.PersistentVolumeClaimStatus {
 	m.t.Helper()
-	claim, err := m.config.Client.CoreV1().PersistentVolumeClaims("default").Get(m.t.Context(), "data", metav1.GetOptions{})
-	assert.Must(m.t, err)
+	claim := assert.Get(m.config.Client.CoreV1().PersistentVolumeClaims("default").Get(m.t.Context(), "data", metav1.GetOptions{})).Must(m.t)
 	return claim.Status
 }
 
@@ -150,8 +149,7 @@ func (m *machine) look(pod *v1.Pod, bound *v1.PersistentVolume) {
 func (m *machine) setClaim(change func(*v1.PersistentVolumeClaim)) {
 	m.t.Helper()
 	claims := m.config.Client.CoreV1().PersistentVolumeClaims("default")
-	claim, err := claims.Get(m.t.Context(), "data", metav1.GetOptions{})
-	assert.Must(m.t, err)
+	claim := assert.Get(claims.Get(m.t.Context(), "data", metav1.GetOptions{})).Must(m.t)
 	change(claim)
 	assert.Must(m.t, assert.ErrorOf(claims.Update(m.t.Context(), claim, metav1.UpdateOptions{})))
 }

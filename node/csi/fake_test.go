@@ -45,8 +45,7 @@ type fakeDriver struct {
 // serve starts a driver.
 func serve(t *testing.T, says DriverOnNode) *fakeDriver {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "csi")
-	assert.Must(t, err)
+	folder := assert.Get(os.MkdirTemp("", "csi")).Must(t)
 	d := &fakeDriver{endpoint: filepath.Join(folder, "csi sock%2f?#"), about: says}
 	d.start(t)
 	t.Cleanup(func() {
@@ -58,8 +57,7 @@ func serve(t *testing.T, says DriverOnNode) *fakeDriver {
 
 func (d *fakeDriver) start(t *testing.T) {
 	t.Helper()
-	listener, err := net.Listen("unix", d.endpoint)
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", d.endpoint)).Must(t)
 	d.server = grpc.NewServer()
 	csi.RegisterNodeServer(d.server, d)
 	go func() { _ = d.server.Serve(listener) }()
@@ -165,8 +163,7 @@ func (a *clusterAPI) fail(verb, resource string, err func() error) {
 
 func (a *clusterAPI) nodeObject() *v1.Node {
 	a.t.Helper()
-	node, err := a.client.CoreV1().Nodes().Get(a.t.Context(), "n", metav1.GetOptions{})
-	assert.Must(a.t, err)
+	node := assert.Get(a.client.CoreV1().Nodes().Get(a.t.Context(), "n", metav1.GetOptions{})).Must(a.t)
 	return node
 }
 

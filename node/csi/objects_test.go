@@ -27,12 +27,10 @@ func TestObject(t *testing.T) {
 	for _, action := range m.client.Actions() {
 		t.Errorf("asked before: %v", action)
 	}
-	if got, err := m.Object(t.Context(), "d"); err != nil || got == nil || got.Name != "d" {
-		t.Errorf("A-CSI-1 CSIDriver %v, %v", got, err)
-	}
-	if got, err := m.Object(t.Context(), "other"); err != nil || got != nil {
-		t.Errorf("A-CSI-1 CSIDriver %v, %v, want none", got, err)
-	}
+	got, err := m.Object(t.Context(), "d")
+	assert.True(t, err == nil && got != nil && got.Name == "d", "A-CSI-1 CSIDriver %v, %v", got, err)
+	got, err = m.Object(t.Context(), "other")
+	assert.True(t, err == nil && got == nil, "A-CSI-1 CSIDriver %v, %v, want none", got, err)
 }
 
 // TestObjectUnreached: a lookup ends although the API server never answers.
@@ -71,8 +69,7 @@ func TestRecount(t *testing.T) {
 // deviceOfFile is a loop device of a new file, until the test ends.
 func deviceOfFile(t *testing.T) string {
 	t.Helper()
-	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	assert.Must(t, err)
+	file := assert.Get(os.Create(filepath.Join(t.TempDir(), "file"))).Must(t)
 	defer file.Close()
 	assert.Must(t, file.Truncate(1<<20))
 	device, hold, err := loopdevice.Attach(file, unix.LoopInfo64{})
@@ -114,14 +111,11 @@ func TestDeviceCannotBeDetached(t *testing.T) {
 	bound.Spec.VolumeMode = new(v1.PersistentVolumeBlock)
 	path := m.mustPublish(pod, bound)
 	m.look(pod, bound)
-	device, err := os.OpenFile(path, os.O_RDWR, 0)
-	assert.Must(t, err)
-	if err := unix.IoctlSetInt(int(device.Fd()), unix.LOOP_CLR_FD, 0); err != nil {
-		t.Errorf("the kernel refuses to detach it (%v): this test shows nothing", err)
-	}
+	device := assert.Get(os.OpenFile(path, os.O_RDWR, 0)).Must(t)
+	err := unix.IoctlSetInt(int(device.Fd()), unix.LOOP_CLR_FD, 0)
+	assert.True(t, err == nil, "the kernel refuses to detach it (%v): this test shows nothing", err)
 	assert.Must(t, device.Close())
-	device, err = os.Open(path)
-	assert.Must(t, err)
+	device = assert.Get(os.Open(path)).Must(t)
 	assert.NoError(t, assert.ErrorOf(unix.IoctlLoopGetStatus64(int(device.Fd()))), "it is detached")
 	loops, err := loopsOf(keptDevice(m.volumes.layout, pod.UID, "pv"))
 	assert.Require(t, err == nil && len(loops) == 1, "it is kept by %q, %v", loops, err)

@@ -146,9 +146,8 @@ func TestFormerNode(t *testing.T) {
 	m := csinodeNewMachine(t, ownedBy("uid-0"))
 	m.create(csiTestNode("uid-1", nil))
 	m.await("a CSINode", func() bool { return m.NotReady() == nil })
-	if got := m.csiNode(); got.OwnerReferences[0].UID != "uid-1" || len(got.Spec.Drivers) > 0 {
-		t.Errorf("A-CSI-2 CSINode %v", got)
-	}
+	got := m.csiNode()
+	assert.True(t, got.OwnerReferences[0].UID == "uid-1" && len(got.Spec.Drivers) == 0, "A-CSI-2 CSINode %v", got)
 	m.published("d", &DriverOnNode{NodeID: "n-1", Topology: map[string]string{"zone": "a"}})
 	assert.Must(t, m.client.CoreV1().Nodes().Delete(t.Context(), "n", metav1.DeleteOptions{}))
 	m.create(csiTestNode("uid-2", nil))

@@ -24,9 +24,8 @@ func TestCompletesInPlace(t *testing.T) {
 	before := map[string]os.FileInfo{}
 	for call, dir := range map[string]string{"Stage": staged, "Publish": published} {
 		m.driver.once(call, func(_ context.Context, do func() error) error {
-			if r, err := readRecord(dir); err != nil || r[keyDone] != "" || r[keySize] != "" {
-				t.Errorf("before the answer to %s the record is %v, %v", call, r, err)
-			}
+			r, err := readRecord(dir)
+			assert.True(t, err == nil && r[keyDone] == "" && r[keySize] == "", "before the answer to %s the record is %v, %v", call, r, err)
 			before[dir], _ = os.Stat(filepath.Join(dir, recordName))
 			return do()
 		})
@@ -34,19 +33,15 @@ func TestCompletesInPlace(t *testing.T) {
 	pod := podOf("pod")
 	m.mustPublish(pod, bound)
 	for dir, was := range before {
-		if now, err := os.Stat(filepath.Join(dir, recordName)); err != nil || !os.SameFile(was, now) {
-			t.Errorf("another record was made in %s: %v", dir, err)
-		}
-		if r, err := readRecord(dir); err != nil || r[keyDone] != "boot" {
-			t.Errorf("record in %s: %v, %v", dir, r, err)
-		}
-		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
-			t.Errorf("in %s: %v, %v; want the mount and its record", dir, entries, err)
-		}
+		now, err := os.Stat(filepath.Join(dir, recordName))
+		assert.True(t, err == nil && os.SameFile(was, now), "another record was made in %s: %v", dir, err)
+		r, err := readRecord(dir)
+		assert.True(t, err == nil && r[keyDone] == "boot", "record in %s: %v, %v", dir, r, err)
+		entries, err := os.ReadDir(dir)
+		assert.True(t, err == nil && len(entries) == 2, "in %s: %v, %v; want the mount and its record", dir, entries, err)
 	}
-	if r, err := readRecord(published); err != nil || r[keySize] != "2097152" {
-		t.Errorf("the volume was expanded to 2 MiB, its record is %v, %v", r, err)
-	}
+	r, err := readRecord(published)
+	assert.True(t, err == nil && r[keySize] == "2097152", "the volume was expanded to 2 MiB, its record is %v, %v", r, err)
 	m.driver.forgetCalls()
 	m.begin()
 	m.mustPublish(pod, bound)

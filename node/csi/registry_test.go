@@ -55,8 +55,7 @@ func TestValidate(t *testing.T) {
 		}
 		assert.True(t, got == tc.want, "A-CSI-1 %s %v: %q\nwant %q", tc.name, tc.versions, got, tc.want)
 	}
-	d, err := m.Driver("d")
-	assert.Must(t, err)
+	d := assert.Get(m.Driver("d")).Must(t)
 	assert.NoError(t, m.Validate("d", d.endpoint, []string{"1.0.0"}), "A-CSI-1 an older driver on the same socket")
 }
 
@@ -80,9 +79,8 @@ func TestReplaced(t *testing.T) {
 	m.register("d", newer)
 	wantID := func(want string) {
 		t.Helper()
-		if d, err := m.Driver("d"); err != nil || d.NodeID() != want {
-			t.Errorf("A-CSI-1 driver %v, %v, want %s", d, err, want)
-		}
+		d, err := m.Driver("d")
+		assert.True(t, err == nil && d.NodeID() == want, "A-CSI-1 driver %v, %v, want %s", d, err, want)
 		m.await("node ID "+want, func() bool {
 			all := m.csiDrivers()
 			return len(all) == 1 && all[0].NodeID == want && m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"] == `{"d":"`+want+`"}`
@@ -143,7 +141,6 @@ func TestRegisterFails(t *testing.T) {
 	assert.True(t, status.Code(err) == codes.Unavailable, "A-CSI-1 without a socket: %v", err)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := m.Register(ended, "d", "/nonexistent/csi.sock", []string{"1.0.0"}); status.Code(err) != codes.Canceled && !errors.Is(err, context.Canceled) {
-		t.Errorf("at the end: %v", err)
-	}
+	err = m.Register(ended, "d", "/nonexistent/csi.sock", []string{"1.0.0"})
+	assert.True(t, status.Code(err) == codes.Canceled || errors.Is(err, context.Canceled), "at the end: %v", err)
 }

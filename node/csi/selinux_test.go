@@ -133,8 +133,7 @@ func TestSELinuxMount(t *testing.T) {
 			if test.modes != nil {
 				bound.Spec.AccessModes = test.modes
 			}
-			got, err := m.ask(pod, bound)
-			assert.Must(t, err)
+			got := assert.Get(m.ask(pod, bound)).Must(t)
 			m.wantOptions("", test.options...)
 			assert.Equal(t, len(test.options) == 1, got.Relabel, "the runtime labels the files")
 			assert.Deep(t, "counted", test.counted, m.counted)
@@ -191,9 +190,7 @@ func TestOtherLabel(t *testing.T) {
 	assert.Error(t, conflict, err)
 	assert.Must(t, m.unpublish(same))
 	m.driver.once("Unpublish", refuses(codes.Internal))
-	if err := m.unpublish(one); err == nil {
-		t.Fatal("the driver has not refused to unpublish")
-	}
+	assert.Require(t, m.unpublish(one) != nil, "the driver has not refused to unpublish")
 	_, err = m.ask(other, bound)
 	assert.Error(t, waits+`waiting for unmount of volume "kubernetes.io/csi/test.example.com^handle-pv", because it is already mounted to a different pod with a different SELinux label`, err)
 	assert.Must(t, m.unpublish(one))
@@ -213,9 +210,7 @@ func TestStagedWithOtherLabel(t *testing.T) {
 	one, other, bound := podLabelled("one", "s0"), podLabelled("other", "s1"), oncePod("pv")
 	assert.Must(t, assert.ErrorOf(m.ask(one, bound)))
 	m.driver.once("Unstage", refuses(codes.Internal))
-	if err := m.unpublish(one); err == nil {
-		t.Fatal("the driver has not refused to unstage")
-	}
+	assert.Require(t, m.unpublish(one) != nil, "the driver has not refused to unstage")
 	m.begin() // after a kill between the two calls
 	assert.Must(t, assert.ErrorOf(m.ask(other, bound)))
 	m.wantCalls("Stage", "Publish", "Unpublish", "Unstage", "Unstage", "Stage", "Publish")

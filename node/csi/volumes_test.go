@@ -134,8 +134,7 @@ func (m *machine) publishIn(ctx context.Context, pod *v1.Pod, bound *v1.Persiste
 
 func (m *machine) mustPublish(pod *v1.Pod, bound *v1.PersistentVolume) string {
 	m.t.Helper()
-	path, err := m.publish(pod, bound)
-	assert.Must(m.t, err)
+	path := assert.Get(m.publish(pod, bound)).Must(m.t)
 	return path
 }
 
@@ -171,8 +170,7 @@ func (m *machine) inUse() []v1.UniqueVolumeName {
 
 func mountsBelow(t *testing.T, dir string) (paths []string) {
 	t.Helper()
-	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
-	assert.Must(t, err)
+	mounts := assert.Get(mountinfo.GetMounts(mountinfo.PrefixFilter(dir))).Must(t)
 	for _, m := range mounts {
 		paths = append(paths, m.Mountpoint)
 	}
@@ -372,9 +370,8 @@ func TestRepublish(t *testing.T) {
 	assert.True(t, len(mounts) == 1, "mounts: %q", mounts)
 	assert.NoError(t, assert.ErrorOf(m.volumes.Publish(t.Context(), again)))
 	m.wantCalls("Publish", "Publish", "Publish")
-	if err := m.unpublish(pod); err != nil || len(m.volumes.republished()) > 0 {
-		t.Errorf("giving it back: %v; published again: %q", err, m.volumes.republished())
-	}
+	err = m.unpublish(pod)
+	assert.True(t, err == nil && len(m.volumes.republished()) == 0, "giving it back: %v; published again: %q", err, m.volumes.republished())
 }
 
 // TestGroup: the fsGroup goes to the driver or to the files, by the driver's policy (A-CSI-10).
@@ -404,11 +401,10 @@ func TestGroup(t *testing.T) {
 			pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(7))}
 			bound.Spec.CSI.FSType, bound.Spec.AccessModes = test.fsType, test.modes
 			owned := ""
-			out, err := m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Own: func(dir string) error {
+			out := assert.Get(m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Own: func(dir string) error {
 				owned = dir
 				return nil
-			}})
-			assert.Must(t, err)
+			}})).Must(t)
 			assert.True(t, test.owned == (owned == out.Path), "given to the group: %q", owned)
 			assert.Equal(t, test.driver, m.driver.lastPublish().VolumeCapability.GetMount().VolumeMountGroup, "the driver is told the group")
 			assert.NoError(t, m.unpublish(pod))

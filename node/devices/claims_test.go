@@ -47,8 +47,7 @@ func (n *claimsNode) restart() {
 	if n.Claims != nil {
 		n.drivers.closeAll()
 	}
-	claims, err := NewClaims(n.config)
-	assert.Must(n.t, err)
+	claims := assert.Get(NewClaims(n.config)).Must(n.t)
 	n.Claims = claims
 }
 
@@ -134,9 +133,8 @@ func TestRequestOfAContainer(t *testing.T) {
 		names, err := n.devices(pod, &pod.Spec.Containers[0])
 		assert.True(t, len(names) == want && err == nil, "request %q: %v, %v; want %d devices", request, names, err, want)
 	}
-	if names, err := n.devices(pod, &v1.Container{Name: "another"}); len(names) != 0 || err != nil {
-		t.Errorf("a container without claims has %v, %v", names, err)
-	}
+	names, err := n.devices(pod, &v1.Container{Name: "another"})
+	assert.True(t, len(names) == 0 && err == nil, "a container without claims has %v, %v", names, err)
 }
 
 // TestExtendedResource: a container whose extended resource the scheduler has mapped to a

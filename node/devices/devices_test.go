@@ -23,13 +23,11 @@ import (
 // A-DEV-2: who may register.
 func TestRegister(t *testing.T) {
 	dir := folder(t)
-	left, err := net.Listen("unix", filepath.Join(dir, "of-before.sock"))
-	assert.Must(t, err)
+	left := assert.Get(net.Listen("unix", filepath.Join(dir, "of-before.sock"))).Must(t)
 	defer func() { _ = left.Close() }()
 	n := begin(t, dir, func(c *Config) { c.Timeouts.Connect = 50 * time.Millisecond })
-	if _, err := os.Stat(filepath.Join(dir, "of-before.sock")); !os.IsNotExist(err) {
-		t.Errorf("A-DEV-2: the socket of a plugin that an agent before knew is there (%v): the plugin does not register again", err)
-	}
+	_, err := os.Stat(filepath.Join(dir, "of-before.sock"))
+	assert.True(t, os.IsNotExist(err), "A-DEV-2: the socket of a plugin that an agent before knew is there (%v): the plugin does not register again", err)
 	for want, request := range map[string]*api.RegisterRequest{
 		`requested API version "v1alpha" is not supported by kubelet. Supported version is ["v1beta1"]`: {Version: "v1alpha", ResourceName: gpu},
 		`the ResourceName "gpu" is invalid`:                {Version: api.Version, ResourceName: "gpu"},
@@ -50,22 +48,19 @@ func TestAllocate(t *testing.T) {
 	n.plugin("a.sock", nil, "g0", "g1", "g2")
 	n.await(gpu, 3, 3)
 	first, second := podOf("first", "2"), podOf("second", "2")
-	if got := n.Allocate(t.Context(), first); got.Refusal != nil || !slices.Equal(got.Given, []v1.ResourceName{gpu}) {
-		t.Fatalf("A-DEV-5: %+v", got)
-	}
+	got := n.Allocate(t.Context(), first)
+	assert.Require(t, got.Refusal == nil && slices.Equal(got.Given, []v1.ResourceName{gpu}), "A-DEV-5: %+v", got)
 	assigned, err := n.Assigned(t.Context(), first, &first.Spec.Containers[0])
 	want := criconfig.Assigned{
 		Env: []criconfig.KeyValue{{Name: "HAS_g0", Value: "yes"}, {Name: "HAS_g1", Value: "yes"}}, Annotations: map[string]string{"devices": "given"},
 		CDIDevices: []string{gpu + "=g0", gpu + "=g1"}, Devices: assigned.Devices,
 	}
-	if diff := cmp.Diff(want.CDIDevices, assigned.CDIDevices); diff != "" || err != nil || len(assigned.Devices) != 2 || !cmp.Equal(want.Env, assigned.Env) {
-		t.Errorf("A-DEV-1: assigned %+v, error %v", assigned, err)
-	}
+	assert.True(t, cmp.Diff(want.CDIDevices, assigned.CDIDevices) == "" && err == nil && len(assigned.Devices) == 2 && cmp.Equal(want.Env, assigned.Env),
+		"A-DEV-1: assigned %+v, error %v", assigned, err)
 	short := n.Allocate(t.Context(), second)
 	const message = "Allocate failed due to requested number of devices unavailable for example.com/gpu. Requested: 2, Available: 1, which is unexpected"
-	if short.Refusal == nil || short.Refusal.Reason != "UnexpectedAdmissionError" || short.Refusal.Message != message || !short.short {
-		t.Fatalf("A-DEV-8: %+v", short.Refusal)
-	}
+	assert.Require(t, short.Refusal != nil && short.Refusal.Reason == "UnexpectedAdmissionError" && short.Refusal.Message == message && short.short,
+		"A-DEV-8: %+v", short.Refusal)
 
 	n.stop()
 	n = begin(t, dir, nil) // and its plugin has not come back yet
@@ -78,9 +73,8 @@ func TestAllocate(t *testing.T) {
 	n.await(gpu, 3, 3)
 	assert.Deep(t, "held", []types.UID{"first"}, n.Held())
 	n.Release("first")
-	if got := n.Allocate(t.Context(), second); got.Refusal != nil {
-		t.Errorf("A-DEV-9: what was given back is not given again: %+v", got.Refusal)
-	}
+	got = n.Allocate(t.Context(), second)
+	assert.True(t, got.Refusal == nil, "A-DEV-9: what was given back is not given again: %+v", got.Refusal)
 }
 
 // A-DEV-6: later containers get the devices of regular init containers, sidecars keep theirs.
@@ -142,9 +136,8 @@ func TestHangs(t *testing.T) {
 	slow := make(chan allocated)
 	go func() { slow <- n.Allocate(context.Background(), podOf("slow", "1")) }()
 	<-hung
-	if got := n.Allocate(t.Context(), podOf("quick", "1")); got.Refusal != nil {
-		t.Errorf("another pod waits for a plugin that hangs: %+v", got.Refusal)
-	}
+	got := n.Allocate(t.Context(), podOf("quick", "1"))
+	assert.True(t, got.Refusal == nil, "another pod waits for a plugin that hangs: %+v", got.Refusal)
 	if got := <-slow; got.Refusal == nil || !strings.HasPrefix(got.Refusal.Message, "Allocate failed due to rpc error: code = DeadlineExceeded") {
 		t.Errorf("A-DEV-8: %+v", got.Refusal)
 	}
@@ -159,9 +152,8 @@ func TestLies(t *testing.T) {
 	}, "g0", "g0", "")
 	n.await(gpu, 2, 2)
 	got := n.Allocate(t.Context(), podOf("p", "1"))
-	if got.Refusal == nil || !strings.Contains(got.Refusal.Message, "no containers return in allocation response") || len(n.Held()) > 0 {
-		t.Errorf("A-DEV-8: %+v, held %v", got.Refusal, n.Held())
-	}
+	assert.True(t, got.Refusal != nil && strings.Contains(got.Refusal.Message, "no containers return in allocation response") && len(n.Held()) == 0,
+		"A-DEV-8: %+v, held %v", got.Refusal, n.Held())
 }
 
 // A-DEV-3, A-DEV-4: devices that break, a plugin that stops and one that does not come back.
@@ -170,14 +162,12 @@ func TestHealth(t *testing.T) {
 	assert.True(t, !n.KnewNode(), "A-DEV-4: a machine that is new is known")
 	f := n.plugin("a.sock", nil, "g0", "g1")
 	n.await(gpu, 2, 2)
-	if got := n.Allocate(t.Context(), podOf("p", "1")); got.Refusal != nil {
-		t.Fatal(got.Refusal)
-	}
+	got := n.Allocate(t.Context(), podOf("p", "1"))
+	assert.Require(t, got.Refusal == nil, "%v", got.Refusal)
 	f.lists <- append(devicesOf(api.Unhealthy, "g0"), devicesOf(api.Healthy, "g1")...)
 	n.await(gpu, 2, 1)
-	if uid := <-n.health; uid != "p" {
-		t.Errorf("A-DEV-3: %s is told that its device is broken", uid)
-	}
+	uid := <-n.health
+	assert.True(t, uid == "p", "A-DEV-3: %s is told that its device is broken", uid)
 	broken := map[string][]v1.ResourceStatus{"main": {{Name: gpu, Resources: []v1.ResourceHealth{{ResourceID: "g0", Health: v1.ResourceHealthStatusUnhealthy}}}}}
 	assert.Deep(t, "A-DEV-12: health", broken, n.Health(podOf("p", "1")))
 	f.lists <- nil // it ends ListAndWatch
@@ -189,9 +179,8 @@ func TestHealth(t *testing.T) {
 	assert.True(t, n.KnewNode() && n.has(podOf("p", "1"), "main") == "/dev/g0 ", "A-DEV-10: a container whose plugin is away has no devices")
 	n.plugin("b.sock", nil, "g0")
 	n.await(gpu, 1, 1)
-	if uid := <-n.health; uid != "p" {
-		t.Errorf("A-DEV-3: %s is told that its device is healthy again", uid)
-	}
+	uid = <-n.health
+	assert.True(t, uid == "p", "A-DEV-3: %s is told that its device is healthy again", uid)
 	for want, pod := range map[v1.ResourceHealthStatus]types.UID{v1.ResourceHealthStatusHealthy: "p", "": "without"} {
 		var got v1.ResourceHealthStatus
 		for _, list := range n.Health(podOf(pod, "1")) {
@@ -215,9 +204,8 @@ func TestSeveralPluginsOfAResource(t *testing.T) {
 	}
 	asked := func(pod types.UID, want string) {
 		t.Helper()
-		if got := n.Allocate(t.Context(), podOf(pod, "1")); got.Refusal != nil {
-			t.Fatalf("A-DEV-2: %+v", got.Refusal)
-		}
+		got := n.Allocate(t.Context(), podOf(pod, "1"))
+		assert.Require(t, got.Refusal == nil, "A-DEV-2: %+v", got.Refusal)
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		if got := n.pods[pod]["main"][gpu].given.Envs["SOCKET"]; got != want {

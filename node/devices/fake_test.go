@@ -50,8 +50,7 @@ func serveHealth(t *testing.T, name string, services ...string) *fakeDriver {
 }
 
 func (d *fakeDriver) start(t *testing.T) {
-	listener, err := net.Listen("unix", d.endpoint)
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", d.endpoint)).Must(t)
 	d.server = grpc.NewServer()
 	drav1.RegisterDRAPluginServer(d.server, d)
 	drav1beta1.RegisterDRAPluginServer(d.server, drav1beta1.V1ServerWrapper{DRAPluginServer: d})

@@ -44,8 +44,7 @@ func begin(t *testing.T, dir string, change func(*Config)) *node {
 		change(&config)
 	}
 	n.Devices = New(config)
-	serve, err := n.Listen()
-	assert.Must(t, err)
+	serve := assert.Get(n.Listen()).Must(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
 	go func() { ended <- serve(ctx) }()
@@ -90,8 +89,7 @@ func (n *node) allocateBy(ctx context.Context, policy numa.Policy, pod *v1.Pod) 
 
 // folder is a short one: the path of a socket has at most 107 bytes.
 func folder(t *testing.T) string {
-	dir, err := os.MkdirTemp("", "lp-dev-")
-	assert.Must(t, err)
+	dir := assert.Get(os.MkdirTemp("", "lp-dev-")).Must(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -133,8 +131,7 @@ func (n *node) plugin(socket string, change func(*devicesFake), ids ...string) *
 	if change != nil {
 		change(f)
 	}
-	listener, err := net.Listen("unix", filepath.Join(n.Config.Dir, socket))
-	assert.Must(n.t, err)
+	listener := assert.Get(net.Listen("unix", filepath.Join(n.Config.Dir, socket))).Must(n.t)
 	f.server = grpc.NewServer()
 	api.RegisterDevicePluginServer(f.server, f)
 	go func() { _ = f.server.Serve(listener) }()
@@ -229,8 +226,7 @@ func (n *node) has(pod *v1.Pod, container string) (ids string) {
 		if c.Name != container {
 			continue
 		}
-		assigned, err := n.Assigned(n.t.Context(), pod, c)
-		assert.Must(n.t, err)
+		assigned := assert.Get(n.Assigned(n.t.Context(), pod, c)).Must(n.t)
 		for _, d := range assigned.Devices {
 			ids += d.HostPath + " "
 		}

@@ -14,8 +14,7 @@ import (
 // twoNodes is a machine with two NUMA nodes.
 func twoNodes(t *testing.T, policy, scope string) numa.Policy {
 	t.Helper()
-	p, err := numa.NewPolicy(policy, scope, numa.Options{MaxNodes: 8}, numa.Layout{Nodes: []numa.Node{{ID: 0}, {ID: 1}}})
-	assert.Must(t, err)
+	p := assert.Get(numa.NewPolicy(policy, scope, numa.Options{MaxNodes: 8}, numa.Layout{Nodes: []numa.Node{{ID: 0}, {ID: 1}}})).Must(t)
 	return p
 }
 
@@ -45,17 +44,14 @@ func TestAligned(t *testing.T) {
 	if got := n.allocateBy(t.Context(), byPod, pod); got.Refusal != nil || n.has(pod, "init")+n.has(pod, "main")+n.has(pod, "other") != "/dev/g1 /dev/g2 /dev/g1 /dev/g2 " {
 		t.Fatalf("A-NUMA-16: %+v, it has %q, %q, %q", got.Refusal, n.has(pod, "init"), n.has(pod, "main"), n.has(pod, "other"))
 	}
-	if got := n.allocateBy(t.Context(), byPod, pod); got.Refusal != nil || !slices.Equal(got.Given, []v1.ResourceName{gpu}) {
-		t.Errorf("A-NUMA-1: who has it already: %+v", got)
-	}
+	got := n.allocateBy(t.Context(), byPod, pod)
+	assert.True(t, got.Refusal == nil && slices.Equal(got.Given, []v1.ResourceName{gpu}), "A-NUMA-1: who has it already: %+v", got)
 	apart := podOf("apart", "2") // g3 and g4
 	if got := n.allocateBy(t.Context(), byContainer, apart); got.Refusal == nil || got.Refusal.Reason != "TopologyAffinityError" || slices.Contains(n.Held(), "apart") {
 		t.Errorf("A-NUMA-9, A-NUMA-16: %+v, held %v", got.Refusal, n.Held())
 	}
-	if got := n.allocateBy(t.Context(), twoNodes(t, numa.BestEffort, numa.ContainerScope), apart); got.Refusal != nil {
-		t.Errorf("A-NUMA-9: %+v", got.Refusal)
-	}
-	if got := n.allocateBy(t.Context(), byContainer, podOf("more", "1")); got.Refusal == nil || got.Refusal.Reason != "TopologyAffinityError" {
-		t.Errorf("A-NUMA-16: when all are in use: %+v", got.Refusal)
-	}
+	got = n.allocateBy(t.Context(), twoNodes(t, numa.BestEffort, numa.ContainerScope), apart)
+	assert.True(t, got.Refusal == nil, "A-NUMA-9: %+v", got.Refusal)
+	got = n.allocateBy(t.Context(), byContainer, podOf("more", "1"))
+	assert.True(t, got.Refusal != nil && got.Refusal.Reason == "TopologyAffinityError", "A-NUMA-16: when all are in use: %+v", got.Refusal)
 }

@@ -42,9 +42,8 @@ func TestCheckpointFails(t *testing.T) {
 	n.await(gpu, 1, 1)
 	got := n.Allocate(t.Context(), podOf("p", "1"))
 	const want = `Allocate failed due to failed to write checkpoint file "kubelet_internal_checkpoint": `
-	if got.Refusal == nil || !strings.HasPrefix(got.Refusal.Message, want) || len(n.Held()) > 0 {
-		t.Errorf("A-DEV-8: refusal %+v, held %v", got.Refusal, n.Held())
-	}
+	assert.True(t, got.Refusal != nil && strings.HasPrefix(got.Refusal.Message, want) && len(n.Held()) == 0,
+		"A-DEV-8: refusal %+v, held %v", got.Refusal, n.Held())
 }
 
 // A-DEV-8: a plugin that wants to be asked which devices are best, and fails then, gives none.
@@ -56,7 +55,6 @@ func TestPreferenceFails(t *testing.T) {
 	n.await(gpu, 2, 2)
 	got := n.Allocate(t.Context(), podOf("p", "1"))
 	const want = "Allocate failed due to device plugin GetPreferredAllocation rpc failed with err: rpc error: "
-	if got.Refusal == nil || !strings.HasPrefix(got.Refusal.Message, want) || len(n.Held()) > 0 {
-		t.Errorf("A-DEV-8: refusal %+v, held %v", got.Refusal, n.Held())
-	}
+	assert.True(t, got.Refusal != nil && strings.HasPrefix(got.Refusal.Message, want) && len(n.Held()) == 0,
+		"A-DEV-8: refusal %+v, held %v", got.Refusal, n.Held())
 }

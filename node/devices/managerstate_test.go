@@ -37,9 +37,8 @@ func TestManagerStateUnusable(t *testing.T) {
 		if test.memory != "" {
 			_, err = managerstate.ReadMemory(dir, "Static")
 		}
-		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), filepath.Join(dir, name)) {
-			t.Errorf("A-NUMA-15: %s: error %v, want %q", text, err, test.want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), test.want) && strings.Contains(err.Error(), filepath.Join(dir, name)),
+			"A-NUMA-15: %s: error %v, want %q", text, err, test.want)
 	}
 }
 
@@ -59,21 +58,16 @@ func TestManagerStateEnvelope(t *testing.T) {
 	for name, text := range map[string]string{"cpu_manager_state": cpusOf137, "memory_manager_state": memoryOf137} {
 		assert.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	cpus, err := managerstate.ReadCPUs(dir, "static")
-	assert.Must(t, err)
-	memory, err := managerstate.ReadMemory(dir, "static")
-	assert.Must(t, err)
-	if got, free := cpus.Given["pod"]["container2"].String(), memory.Nodes[0].MemoryMap["memory"].Free; cpus.Shared.String() != "7-9" || got != "1-3" || free != 1024 {
-		t.Errorf("A-NUMA-14 shared %s, given %s, free memory %d", cpus.Shared, got, free)
-	}
+	cpus := assert.Get(managerstate.ReadCPUs(dir, "static")).Must(t)
+	memory := assert.Get(managerstate.ReadMemory(dir, "static")).Must(t)
+	got, free := cpus.Given["pod"]["container2"].String(), memory.Nodes[0].MemoryMap["memory"].Free
+	assert.True(t, cpus.Shared.String() == "7-9" && got == "1-3" && free == 1024, "A-NUMA-14 shared %s, given %s, free memory %d", cpus.Shared, got, free)
 	assert.Must(t, errors.Join(managerstate.WriteCPUs(dir, "static", cpus), managerstate.WriteMemory(dir, "static", memory)))
 	for _, name := range []string{"cpu_manager_state", "memory_manager_state"} { // as a kubelet of before reads it
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		assert.Must(t, err)
+		text := assert.Get(os.ReadFile(filepath.Join(dir, name))).Must(t)
 		before, _, sealed := strings.Cut(string(text), `,"data":`)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(before+"}"), 0o600); err != nil || !sealed || strings.Contains(before, `"checksum":0`) {
-			t.Fatalf("A-NUMA-14 wrote %s, %v", text, err)
-		}
+		err := os.WriteFile(filepath.Join(dir, name), []byte(before+"}"), 0o600)
+		assert.Require(t, err == nil && sealed && !strings.Contains(before, `"checksum":0`), "A-NUMA-14 wrote %s, %v", text, err)
 	}
 	again, err := managerstate.ReadCPUs(dir, "static")
 	assert.True(t, err == nil && again.Equal(cpus), "A-NUMA-14 %v, %v", again, err)
@@ -91,8 +85,7 @@ func TestManagerStateMissing(t *testing.T) {
 // A-DEV-10: a kubelet of 1.36.3 has written the file, which is read, and written the same to the byte.
 func TestCheckpointOfTheKubelet(t *testing.T) {
 	const path = "testdata/" + checkpoint.File
-	content, err := checkpoint.Read(path)
-	assert.Must(t, err)
+	content := assert.Get(checkpoint.Read(path)).Must(t)
 	want := checkpoint.Content{
 		Entries: []checkpoint.PodDevicesEntry{
 			{PodUID: "7a1d0d8e-0f8c-4f3e-9d6a-2c6f1f0b9a11", ContainerName: "trainer", ResourceName: "example.com/gpu", DeviceIDs: checkpoint.DevicesPerNUMA{0: {"gpu-0"}, 1: {"gpu-2", "gpu-3"}}, AllocResp: []byte{10, 8, 10, 3, 71, 80, 85, 18, 1, 48}},
@@ -104,22 +97,19 @@ func TestCheckpointOfTheKubelet(t *testing.T) {
 	again := filepath.Join(t.TempDir(), checkpoint.File)
 	assert.Must(t, checkpoint.Write(again, content))
 	was, _ := os.ReadFile(path)
-	if now, err := os.ReadFile(again); err != nil || !bytes.Equal(was, now) {
-		t.Errorf("A-DEV-10: written as\n%s\n(%v), want\n%s", now, err, was)
-	}
+	now, err := os.ReadFile(again)
+	assert.True(t, err == nil && bytes.Equal(was, now), "A-DEV-10: written as\n%s\n(%v), want\n%s", now, err, was)
 }
 
 // A damaged file is an error, and says which one it is.
 func TestCheckpointDamaged(t *testing.T) {
-	was, err := os.ReadFile("testdata/" + checkpoint.File)
-	assert.Must(t, err)
+	was := assert.Get(os.ReadFile("testdata/" + checkpoint.File)).Must(t)
 	for name, text := range map[string][]byte{
 		"cut off": was[:len(was)/2], "changed": bytes.Replace(was, []byte("gpu-3"), []byte("gpu-9"), 1), "empty": nil,
 	} {
 		path := filepath.Join(t.TempDir(), checkpoint.File)
 		assert.Must(t, os.WriteFile(path, text, 0o600))
-		if content, err := checkpoint.Read(path); err == nil || len(content.Entries) > 0 {
-			t.Errorf("%s: %v, error %v", name, content, err)
-		}
+		content, err := checkpoint.Read(path)
+		assert.True(t, err != nil && len(content.Entries) == 0, "%s: %v, error %v", name, content, err)
 	}
 }

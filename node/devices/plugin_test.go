@@ -29,8 +29,7 @@ func (n *pluginsNode) plugin(path string, info *registerapi.PluginInfo) *plugins
 	n.t.Helper()
 	p := &pluginsPlugin{t: n.t, path: filepath.Join(n.folder, path), info: info, status: make(chan *registerapi.RegistrationStatus, 100)}
 	assert.Must(n.t, os.MkdirAll(filepath.Dir(p.path), 0o750))
-	listener, err := net.Listen("unix", p.path)
-	assert.Must(n.t, err)
+	listener := assert.Get(net.Listen("unix", p.path)).Must(n.t)
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	server := grpc.NewServer()
 	registerapi.RegisterRegistrationServer(server, p)
@@ -49,9 +48,7 @@ func (p *pluginsPlugin) wantStatus(registered bool, why string) {
 	p.t.Helper()
 	select {
 	case got := <-p.status:
-		if got.PluginRegistered != registered || got.Error != why {
-			p.t.Fatalf("told %v %q, want %v %q", got.PluginRegistered, got.Error, registered, why)
-		}
+		assert.Require(p.t, got.PluginRegistered == registered && got.Error == why, "told %v %q, want %v %q", got.PluginRegistered, got.Error, registered, why)
 	case <-time.After(time.Minute):
 		p.t.Fatal("not told of its registration")
 	}

@@ -58,8 +58,7 @@ func open(dir string, change func(*kubeletconfig.KubeletConfiguration)) (*Resour
 
 func mustOpen(t *testing.T, dir string, change func(*kubeletconfig.KubeletConfiguration)) *Resources {
 	t.Helper()
-	r, err := open(dir, change)
-	assert.Must(t, err)
+	r := assert.Get(open(dir, change)).Must(t)
 	return r
 }
 
@@ -92,9 +91,8 @@ func TestResourcesAllocate(t *testing.T) {
 	check := func(what string, pod *v1.Pod, cpus, mems string) {
 		t.Helper()
 		got, err := r.Assigned(t.Context(), pod, &pod.Spec.Containers[0])
-		if err != nil || got.CPUs != cpus || got.MemoryNodes != mems {
-			t.Errorf("%s runs on CPUs %q, memory %q; want %q, %q (%v)", what, got.CPUs, got.MemoryNodes, cpus, mems, err)
-		}
+		assert.True(t, err == nil && got.CPUs == cpus && got.MemoryNodes == mems,
+			"%s runs on CPUs %q, memory %q; want %q, %q (%v)", what, got.CPUs, got.MemoryNodes, cpus, mems, err)
 	}
 	check("A-NUMA-3, A-NUMA-12: a", a, "1-3", "0")
 	check("A-NUMA-3: who shares", shares, "0,4-7", "")
@@ -123,9 +121,8 @@ func TestCannotRemember(t *testing.T) {
 	r := mustOpen(t, dir, nil)
 	assert.Must(t, os.RemoveAll(dir))
 	got := r.Allocate(t.Context(), guaranteed("a", "3", "600Mi"))
-	if got.Refusal == nil || !strings.Contains(got.Refusal.Message, "remember which CPUs and memory the pod has") || len(r.Held()) > 0 {
-		t.Errorf("%+v, held %v", got.Refusal, r.Held())
-	}
+	assert.True(t, got.Refusal != nil && strings.Contains(got.Refusal.Message, "remember which CPUs and memory the pod has") && len(r.Held()) == 0,
+		"%+v, held %v", got.Refusal, r.Held())
 }
 
 // A pod that can't be near to itself is refused and has nothing. (A-NUMA-9)
@@ -171,15 +168,13 @@ func TestStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := open(tt.dir, tt.change)
-			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
-				t.Errorf("error %v\nwant %s", err, tt.want)
-			}
+			assert.True(t, (tt.want != "" || err == nil) && (tt.want == "" || err != nil && strings.Contains(err.Error(), tt.want)),
+				"error %v\nwant %s", err, tt.want)
 		})
 	}
 	_, err := NewResources(ResourcesConfig{Dir: t.TempDir(), Kubelet: kubelet(nil), Layout: twoNUMANodes})
-	if want := "[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero"; err == nil || !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("A-NUMA-3: error %v, want %s", err, want)
-	}
+	want := "[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero"
+	assert.True(t, err != nil && strings.HasSuffix(err.Error(), want), "A-NUMA-3: error %v, want %s", err, want)
 }
 
 func bySocket(k *kubeletconfig.KubeletConfiguration) {

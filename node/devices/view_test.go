@@ -46,9 +46,8 @@ func TestGivenAndUsable(t *testing.T) {
 	assert.Deep(t, "A-DEV-14: usable", usable, n.Usable(), protocmp.Transform())
 	f.server.Stop()
 	n.await(gpu, 3, 0)
-	if got := n.Usable(); len(got) > 0 {
-		t.Errorf("A-DEV-14: without their plugin %v can be used", got)
-	}
+	got := n.Usable()
+	assert.True(t, len(got) == 0, "A-DEV-14: without their plugin %v can be used", got)
 }
 
 // recorded is a /sys that was recorded on another machine. What cAdvisor's library has to be
@@ -123,8 +122,7 @@ func (r recorded) GetCacheInfo(cpu int, cache string) (c sysfs.CacheInfo, err er
 // unpack makes the files of a recording: lines of a path and its text.
 func unpack(t *testing.T, file string) recorded {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	assert.Must(t, err)
+	data := assert.Get(os.ReadFile(file)).Must(t)
 	root := t.TempDir()
 	for line := range strings.Lines(string(data)) {
 		name, text, isFile := strings.Cut(strings.TrimSpace(line), " = ")
@@ -140,8 +138,7 @@ func unpack(t *testing.T, file string) recorded {
 
 // A-NUMA-1: where CPUs, caches, memory and huge pages are is what the kernel says.
 func TestRecorded(t *testing.T) {
-	got, err := read(unpack(t, "testdata/two-nodes.sys"))
-	assert.Must(t, err)
+	got := assert.Get(read(unpack(t, "testdata/two-nodes.sys"))).Must(t)
 	pages := []numa.HugePages{{PageBytes: 2 << 20, Count: 16}}
 	want := numa.Layout{Nodes: []numa.Node{
 		{
@@ -168,9 +165,7 @@ func TestUnknown(t *testing.T) {
 
 // This machine has the CPUs that the kernel has online.
 func TestRead(t *testing.T) {
-	l, err := ReadLayout()
-	assert.Must(t, err)
-	text, err := os.ReadFile("/sys/devices/system/cpu/online")
-	assert.Must(t, err)
+	l := assert.Get(ReadLayout()).Must(t)
+	text := assert.Get(os.ReadFile("/sys/devices/system/cpu/online")).Must(t)
 	assert.Equal(t, strings.TrimSpace(string(text)), l.CPUSet().String(), "CPUs")
 }

@@ -81,8 +81,7 @@ func TestHung(t *testing.T) {
 func TestLeftBehind(t *testing.T) {
 	n := pluginsNewNode(t)
 	p := n.plugin(".a", &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: "a", Endpoint: "/a"})
-	left, err := net.Listen("unix", filepath.Join(n.folder, "a.sock"))
-	assert.Must(t, err)
+	left := assert.Get(net.Listen("unix", filepath.Join(n.folder, "a.sock"))).Must(t)
 	left.(*net.UnixListener).SetUnlinkOnClose(false)
 	assert.Must(t, errors.Join(left.Close(), os.Rename(p.path, filepath.Join(n.folder, "a.sock"))))
 	n.expect("validate a /a", "register a /a")

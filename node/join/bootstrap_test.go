@@ -51,23 +51,19 @@ func TestRequest(t *testing.T) {
 	ca := newAuthority(t)
 	client := signing(ca, &requests)
 	file := filepath.Join(t.TempDir(), temporaryKey)
-	key, err := keyOf(file)
-	assert.Must(t, err)
-	first, err := testConnection("n1").certify(t.Context(), client, key)
-	assert.Must(t, err)
+	key := assert.Get(keyOf(file)).Must(t)
+	first := assert.Get(testConnection("n1").certify(t.Context(), client, key)).Must(t)
 	spec := requests[0].Spec
 	assert.Equal(t, "kubernetes.io/kube-apiserver-client-kubelet", spec.SignerName, "signer")
 	want := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
 	assert.Deep(t, "usages", want, spec.Usages)
 	block, _ := pem.Decode(spec.Request)
-	parsed, err := x509.ParseCertificateRequest(block.Bytes)
-	assert.Must(t, err)
+	parsed := assert.Get(x509.ParseCertificateRequest(block.Bytes)).Must(t)
 	assert.Equal(t, "CN=system:node:n1,O=system:nodes", parsed.Subject.String(), "subject")
 
 	again, err := keyOf(file) // killed: the key is still there
 	assert.Must(t, err)
-	second, err := testConnection("n1").certify(t.Context(), client, again)
-	assert.Must(t, err)
+	second := assert.Get(testConnection("n1").certify(t.Context(), client, again)).Must(t)
 	assert.Deep(t, "another certificate", string(first), string(second))
 }
 
@@ -83,8 +79,7 @@ wlGqn6Sos93ZnLDzq7Vkj55TCjFHxizCcA==
 -----END EC PRIVATE KEY-----
 `
 	)
-	key, err := keyutil.ParsePrivateKeyPEM([]byte(file))
-	assert.Must(t, err)
+	key := assert.Get(keyutil.ParsePrivateKeyPEM([]byte(file))).Must(t)
 	got, err := requestName(public(t, key), subject("n1"), certificate.DefaultKubeletClientGetUsages(key))
 	assert.True(t, err == nil && got == want, "%s (%v), want %s", got, err, want)
 }
@@ -94,21 +89,16 @@ wlGqn6Sos93ZnLDzq7Vkj55TCjFHxizCcA==
 func TestStaleRequest(t *testing.T) {
 	client := fake.NewClientset()
 	c := testConnection("n1")
-	key, err := keyOf(filepath.Join(t.TempDir(), temporaryKey))
-	assert.Must(t, err)
-	parsed, err := keyutil.ParsePrivateKeyPEM(key)
-	assert.Must(t, err)
-	name, err := requestName(public(t, parsed), subject("n1"), certificate.DefaultKubeletClientGetUsages(parsed))
-	assert.Must(t, err)
+	key := assert.Get(keyOf(filepath.Join(t.TempDir(), temporaryKey))).Must(t)
+	parsed := assert.Get(keyutil.ParsePrivateKeyPEM(key)).Must(t)
+	name := assert.Get(requestName(public(t, parsed), subject("n1"), certificate.DefaultKubeletClientGetUsages(parsed))).Must(t)
 	who := subject("n1")
-	other, err := certutil.MakeCSR(newKey(t), &who, nil, nil)
-	assert.Must(t, err)
+	other := assert.Get(certutil.MakeCSR(newKey(t), &who, nil, nil)).Must(t)
 	existing := &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{Request: other}}
 	existing.Name = name
 	assert.Must(t, client.Tracker().Add(existing))
-	if _, err := c.certify(t.Context(), client, key); !isStale(err) {
-		t.Errorf("%v: is not known as stale", err)
-	}
+	_, err := c.certify(t.Context(), client, key)
+	assert.True(t, isStale(err), "%v: is not known as stale", err)
 	assert.True(t, !isStale(nil) && !isStale(errors.New("unauthorized")), "another error is taken for stale")
 }
 
@@ -121,11 +111,9 @@ func public(t *testing.T, key any) crypto.PublicKey {
 func TestHalfAKey(t *testing.T) {
 	file := filepath.Join(t.TempDir(), temporaryKey)
 	assert.Must(t, os.WriteFile(file, []byte("-----BEGIN EC PRIV"), 0o600))
-	key, err := keyOf(file)
-	assert.Must(t, err)
+	key := assert.Get(keyOf(file)).Must(t)
 	assert.True(t, isKey(key), "no key: %q", key)
-	info, err := os.Stat(file)
-	assert.Must(t, err)
+	info := assert.Get(os.Stat(file)).Must(t)
 	got := info.Mode().Perm()
 	assert.True(t, got == 0o600, "mode %o", got)
 }

@@ -35,15 +35,13 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	key := newKey(t)
-	cert, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: "test"}, key)
-	assert.Must(t, err)
+	cert := assert.Get(certutil.NewSelfSignedCACert(certutil.Config{CommonName: "test"}, key)).Must(t)
 	return &authority{t, key, cert}
 }
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	assert.Must(t, err)
+	key := assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
 	return key
 }
 
@@ -55,8 +53,7 @@ func (a *authority) pem() []byte {
 func (a *authority) sign(name string, expires time.Time) []byte {
 	a.t.Helper()
 	key := newKey(a.t)
-	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
-	assert.Must(a.t, err)
+	keyPEM := assert.Get(keyutil.MarshalPrivateKeyToPEM(key)).Must(a.t)
 	return append(a.signKey(name, expires, key.Public()), keyPEM...)
 }
 
@@ -71,8 +68,7 @@ func (a *authority) signKey(name string, expires time.Time, public any) []byte {
 		DNSNames:     []string{"localhost"},
 		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, public, a.key)
-	assert.Must(a.t, err)
+	der := assert.Get(x509.CreateCertificate(rand.Reader, template, a.cert, public, a.key)).Must(a.t)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
@@ -92,8 +88,7 @@ func (a *authority) serve() *httptest.Server {
 func (a *authority) serveWith(answer http.HandlerFunc, connState func(net.Conn, http.ConnState)) *httptest.Server {
 	a.t.Helper()
 	own := a.sign("server", inAnHour())
-	pair, err := tls.X509KeyPair(own, own)
-	assert.Must(a.t, err)
+	pair := assert.Get(tls.X509KeyPair(own, own)).Must(a.t)
 	clients := x509.NewCertPool()
 	clients.AddCert(a.cert)
 	server := httptest.NewUnstartedServer(answer)
@@ -117,12 +112,11 @@ func replace(t *testing.T, path string, data []byte) {
 // kubeconfig for a server and credentials.
 func kubeconfig(t *testing.T, server string, ca []byte, auth clientcmdapi.AuthInfo) []byte {
 	t.Helper()
-	data, err := clientcmd.Write(clientcmdapi.Config{
+	data := assert.Get(clientcmd.Write(clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: server, CertificateAuthorityData: ca}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"u": &auth},
 		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}},
 		CurrentContext: "x",
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	return data
 }

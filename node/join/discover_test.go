@@ -65,11 +65,9 @@ func (s *server) tell(t *testing.T, authority []byte) {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
 	config.Clusters[""] = &clientcmdapi.Cluster{Server: s.URL, CertificateAuthorityData: authority}
-	text, err := clientcmd.Write(*config)
-	assert.Must(t, err)
+	text := assert.Get(clientcmd.Write(*config)).Must(t)
 	id, secret, _ := strings.Cut(token, ".")
-	signature, err := jws.ComputeDetachedSignature(string(text), id, secret)
-	assert.Must(t, err)
+	signature := assert.Get(jws.ComputeDetachedSignature(string(text), id, secret)).Must(t)
 	s.info = &v1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		Data:     map[string]string{"kubeconfig": string(text), "jws-kubeconfig-" + id: signature},
@@ -79,10 +77,8 @@ func (s *server) tell(t *testing.T, authority []byte) {
 // foreignAuthority is one that has signed nothing here.
 func foreignAuthority(t *testing.T) []byte {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	assert.Must(t, err)
-	c, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: "another"}, key)
-	assert.Must(t, err)
+	key := assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
+	c := assert.Get(certutil.NewSelfSignedCACert(certutil.Config{CommonName: "another"}, key)).Must(t)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 }
 
@@ -136,8 +132,7 @@ func TestDiscover(t *testing.T) {
 		if !i.Unpinned {
 			i.Hashes = append(i.Hashes, s.hash())
 		}
-		c, err := s.discover(i)
-		assert.Must(t, err)
+		c := assert.Get(s.discover(i)).Must(t)
 		for _, r := range s.requests {
 			assert.True(t, strings.HasSuffix(r, "cluster-info "), "before the cluster is known: %s", r)
 		}
@@ -145,9 +140,8 @@ func TestDiscover(t *testing.T) {
 		assert.True(t, err == nil && text == s.configure, "configuration %q, %v", text, err)
 		last := s.requests[len(s.requests)-1]
 		assert.True(t, strings.HasSuffix(last, "kubelet-config Bearer "+token), "asked with %q", last)
-		if of, err := c.Version(t.Context()); err != nil || of != "v1.37.2" {
-			t.Errorf("version %q, %v", of, err)
-		}
+		of, err := c.Version(t.Context())
+		assert.True(t, err == nil && of == "v1.37.2", "version %q, %v", of, err)
 	}
 }
 
@@ -157,14 +151,12 @@ func TestDiscoverPins(t *testing.T) {
 	s := newServer(t)
 	foreign := foreignAuthority(t)
 	s.tell(t, slices.Concat(foreign, s.authority()))
-	c, err := s.discover(Invitation{Hashes: []string{s.hash()}})
-	assert.Must(t, err)
+	c := assert.Get(s.discover(Invitation{Hashes: []string{s.hash()}})).Must(t)
 	assert.Deep(t, "trusted", string(s.authority()), string(c.Authority))
 	block, _ := pem.Decode(foreign)
-	other, err := x509.ParseCertificate(block.Bytes)
-	assert.Must(t, err)
+	other := assert.Get(x509.ParseCertificate(block.Bytes)).Must(t)
 	sum := sha256.Sum256(other.RawSubjectPublicKeyInfo)
-	_, err = s.discover(Invitation{Hashes: []string{"sha256:" + hex.EncodeToString(sum[:])}})
+	_, err := s.discover(Invitation{Hashes: []string{"sha256:" + hex.EncodeToString(sum[:])}})
 	assert.ErrorContains(t, "is not what the cluster's authority vouches for", err, "the server has another authority than the one of the hash")
 	for _, r := range s.requests {
 		assert.True(t, !strings.Contains(r, "Bearer"), "the token is sent: %s", r)

@@ -20,23 +20,19 @@ func TestFolder(t *testing.T) {
 	f := Folder{Dir: filepath.Join(t.TempDir(), "join"), Logs: "/logs"}
 	state := func(want State) {
 		t.Helper()
-		got, err := f.State()
-		assert.Must(t, err)
+		got := assert.Get(f.State()).Must(t)
 		assert.Deep(t, "", want, got)
 	}
 	state(State{})
 	network := Network{Pods: netip.MustParsePrefix("10.42.0.0/16"), Services: netip.MustParsePrefix("10.43.0.0/16")}
-	if before, err := f.Network(); err != nil || before != (Network{}) {
-		t.Errorf("before joining: network %v, error %v", before, err)
-	}
+	before, err := f.Network()
+	assert.True(t, err == nil && before == (Network{}), "before joining: network %v, error %v", before, err)
 	c := &Cluster{Server: "https://192.0.2.1:6443", Authority: []byte("PEM"), token: token}
 	assert.Must(t, f.Write(c, "kind: KubeletConfiguration\nauthentication: {x509: {clientCAFile: /etc/x}, webhook: {enabled: true}}\nclusterDNS: [10.0.0.10]\n", network))
 	state(State{Server: c.Server, Invited: true})
-	if after, err := f.Network(); err != nil || after != network {
-		t.Errorf("network %v, error %v; want %v", after, err, network)
-	}
-	text, err := os.ReadFile(f.Configuration())
-	assert.Must(t, err)
+	after, err := f.Network()
+	assert.True(t, err == nil && after == network, "network %v, error %v; want %v", after, err, network)
+	text := assert.Get(os.ReadFile(f.Configuration())).Must(t)
 	want := map[string]any{
 		"kind": "KubeletConfiguration", "clusterDNS": []any{"10.0.0.10"}, "rotateCertificates": true, "podLogsDir": "/logs",
 		"authentication": map[string]any{"x509": map[string]any{"clientCAFile": f.Authority()}, "webhook": map[string]any{"enabled": true}},
@@ -79,8 +75,7 @@ func TestConfigurationRefused(t *testing.T) {
 // TestNameIsFree: a node of the name that is ready is another machine's.
 func TestNameIsFree(t *testing.T) {
 	s := newServer(t)
-	c, err := s.discover(Invitation{Unpinned: true})
-	assert.Must(t, err)
+	c := assert.Get(s.discover(Invitation{Unpinned: true})).Must(t)
 	assert.NoError(t, c.NameIsFree(t.Context(), "n2"), "no such node")
 	s.node = &v1.Node{}
 	s.node.APIVersion, s.node.Kind = "v1", "Node"

@@ -20,10 +20,8 @@ import (
 // ask gives the name that the server knows the connection by.
 func ask(t *testing.T, c *Connection) (string, error) {
 	t.Helper()
-	client, err := rest.HTTPClientFor(c.Config)
-	assert.Must(t, err)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Config.Host, nil)
-	assert.Must(t, err)
+	client := assert.Get(rest.HTTPClientFor(c.Config)).Must(t)
+	request := assert.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, c.Config.Host, nil)).Must(t)
 	response, err := client.Do(request)
 	if err != nil {
 		return "", err
@@ -95,8 +93,7 @@ func TestFilesAreTakenUp(t *testing.T) {
 	o, log := options(dir), newMessages()
 	o.Log = log.log()
 	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificate: link, ClientKey: link}))
-	c, err := Join(o)
-	assert.Must(t, err)
+	c := assert.Get(Join(o)).Must(t)
 	<-c.Joined()
 	expect(t, c, "system:node:n1")
 	got := time.Until(c.Expires())
@@ -141,8 +138,7 @@ func TestRotatedCertificateCounts(t *testing.T) {
 			pair := ca.sign("embedded", inAnHour())
 			replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: pair, ClientKeyData: pair}))
 			replace(t, filepath.Join(o.CertDir, "kubelet-client-current.pem"), ca.sign("rotated", test.expires))
-			c, err := Join(o)
-			assert.Must(t, err)
+			c := assert.Get(Join(o)).Must(t)
 			expect(t, c, test.want)
 		})
 	}
@@ -157,8 +153,7 @@ func TestExpiredCertificate(t *testing.T) {
 	o.Log = log.log()
 	expired := ca.sign("system:node:n1", time.Now().Add(-time.Minute))
 	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: expired, ClientKeyData: expired}))
-	c, err := Join(o)
-	assert.Must(t, err)
+	c := assert.Get(Join(o)).Must(t)
 	assert.Fails(t, assert.ErrorOf(ask(t, c)), "the server took an expired certificate")
 	run(t, c)
 	renewed := ca.sign("system:node:n1", inAnHour())
@@ -176,8 +171,7 @@ func TestKubeconfigAppears(t *testing.T) {
 	o, log := options(dir), newMessages()
 	o.Log, o.BootstrapKubeconfig = log.log(), filepath.Join(dir, "bootstrap.conf")
 	replace(t, o.BootstrapKubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{Token: "t"}))
-	c, err := Join(o)
-	assert.Must(t, err)
+	c := assert.Get(Join(o)).Must(t)
 	assert.ErrorIs(t, ErrNotJoined, assert.ErrorOf(ask(t, c)), "before")
 	run(t, c)
 	log.await(t, "no certificate for the node yet")

@@ -49,8 +49,7 @@ func newRenewal(t *testing.T) *renewal {
 		replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: pair, ClientKeyData: pair}))
 	}
 	r.write("old")
-	c, err := Join(o)
-	assert.Must(t, err)
+	c := assert.Get(Join(o)).Must(t)
 	r.Connection = c
 	return r
 }
@@ -58,8 +57,7 @@ func newRenewal(t *testing.T) *renewal {
 // get asks for a path beside the test, and gives what came of it.
 func (r *renewal) get(path string) <-chan string {
 	r.t.Helper()
-	client, err := rest.HTTPClientFor(r.Config)
-	assert.Must(r.t, err)
+	client := assert.Get(rest.HTTPClientFor(r.Config)).Must(r.t)
 	answer := make(chan string, 1)
 	go func() {
 		response, err := client.Get(r.Config.Host + path)

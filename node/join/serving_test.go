@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
@@ -41,8 +40,7 @@ func runServing(t *testing.T, s *Serving) {
 
 func expectServed(t *testing.T, s *Serving, want string) {
 	t.Helper()
-	leaf, err := served(t, s, &tls.Config{})
-	assert.Must(t, err)
+	leaf := assert.Get(served(t, s, &tls.Config{})).Must(t)
 	assert.Equal(t, want, leaf.Subject.CommonName, "served")
 }
 
@@ -51,15 +49,12 @@ func TestSelfSigned(t *testing.T) {
 	dir := t.TempDir()
 	o := ServingOptions{Kubelet: &kubeletconfig.KubeletConfiguration{}, CertDir: dir, NodeName: "n1", Hostname: "host-1"}
 	leafOfNew := func() *x509.Certificate {
-		s, err := NewServing(o)
-		assert.Must(t, err)
-		leaf, err := served(t, s, &tls.Config{})
-		assert.Must(t, err)
+		s := assert.Get(NewServing(o)).Must(t)
+		leaf := assert.Get(served(t, s, &tls.Config{})).Must(t)
 		return leaf
 	}
 	first := leafOfNew()
-	diff := cmp.Diff([]string{"host-1"}, first.DNSNames)
-	assert.True(t, diff == "", "%v", diff)
+	assert.Deep(t, "", []string{"host-1"}, first.DNSNames)
 	again := leafOfNew()
 	assert.True(t, again.Equal(first), "another certificate at the next start")
 	info, err := os.Stat(filepath.Join(dir, "kubelet.key"))
@@ -82,12 +77,11 @@ func TestServingFilesAreTakenUp(t *testing.T) {
 		assert.Must(t, os.Symlink(target, link))
 	}
 	log := newMessages()
-	s, err := NewServing(ServingOptions{
+	s := assert.Get(NewServing(ServingOptions{
 		Log:     log.log(),
 		Kubelet: &kubeletconfig.KubeletConfiguration{TLSCertFile: pem, TLSPrivateKeyFile: pem, TLSMinVersion: "VersionTLS13"},
 		CertDir: t.TempDir(),
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	runServing(t, s)
 	expectServed(t, s, "old")
 	assert.Must(t, os.Symlink("..2", data+".new"))
@@ -98,11 +92,10 @@ func TestServingFilesAreTakenUp(t *testing.T) {
 }
 
 func TestNoSignedCertificateYet(t *testing.T) {
-	s, err := NewServing(ServingOptions{
+	s := assert.Get(NewServing(ServingOptions{
 		Kubelet: &kubeletconfig.KubeletConfiguration{ServerTLSBootstrap: true},
 		CertDir: t.TempDir(), NodeName: "n1", Client: fake.NewClientset(),
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	assert.Fails(t, assert.ErrorOf(served(t, s, &tls.Config{})), "something is served")
 	assert.True(t, s.Expires().IsZero(), "nothing expires")
 }
@@ -129,14 +122,9 @@ func TestServingTemplate(t *testing.T) {
 	for _, ip := range got.IPAddresses {
 		ips = append(ips, ip.String())
 	}
-	if diff := cmp.Diff([]string{"10.0.0.1", "10.0.0.2", "fd00::1"}, ips); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"a.example", "n1"}, got.DNSNames); diff != "" {
-		t.Error(diff)
-	}
+	assert.Deep(t, "", []string{"10.0.0.1", "10.0.0.2", "fd00::1"}, ips)
+	assert.Deep(t, "", []string{"a.example", "n1"}, got.DNSNames)
 	assert.True(t, got.Subject.CommonName == "system:node:n1", "subject %v", got.Subject)
-	if got := servingTemplate("n1", []v1.NodeAddress{{Type: v1.NodeHostName, Address: "n1"}}); got != nil {
-		t.Errorf("a request without IP address: %v", got)
-	}
+	got = servingTemplate("n1", []v1.NodeAddress{{Type: v1.NodeHostName, Address: "n1"}})
+	assert.True(t, got == nil, "a request without IP address: %v", got)
 }

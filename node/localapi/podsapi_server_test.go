@@ -66,8 +66,7 @@ func words(t *testing.T, text []byte) string {
 func TestListAndGet(t *testing.T) {
 	n := newNode(t)
 	n.set(podsapiPod("b", v1.PodRunning), podsapiPod("a", v1.PodPending))
-	list, err := n.client.ListPods(t.Context(), &api.ListPodsRequest{})
-	assert.Must(t, err)
+	list := assert.Get(n.client.ListPods(t.Context(), &api.ListPodsRequest{})).Must(t)
 	var got []string
 	for _, text := range list.Pods {
 		got = append(got, words(t, text))
@@ -93,9 +92,8 @@ func TestNotReady(t *testing.T) {
 	_, list := n.client.ListPods(t.Context(), &api.ListPodsRequest{})
 	_, get := n.client.GetPod(t.Context(), &api.GetPodRequest{PodUID: "a"})
 	for of, err := range map[string]error{"list": list, "get": get, "watch": watch()} {
-		if got := status.Convert(err); got.Code() != codes.FailedPrecondition || got.Message() != "Kubelet is initializing" {
-			t.Errorf("A-NODE-8 %s: %v", of, err)
-		}
+		got := status.Convert(err)
+		assert.True(t, got.Code() == codes.FailedPrecondition && got.Message() == "Kubelet is initializing", "A-NODE-8 %s: %v", of, err)
 	}
 	close(n.heard)
 	assert.NoError(t, assert.ErrorOf(n.client.ListPods(t.Context(), &api.ListPodsRequest{})), "A-NODE-8")
@@ -115,13 +113,11 @@ func TestNotReady(t *testing.T) {
 func TestWatch(t *testing.T) {
 	n := newNode(t)
 	n.set(podsapiPod("b", v1.PodRunning), podsapiPod("a", v1.PodPending))
-	stream, err := n.client.WatchPods(t.Context(), &api.WatchPodsRequest{})
-	assert.Must(t, err)
+	stream := assert.Get(n.client.WatchPods(t.Context(), &api.WatchPodsRequest{})).Must(t)
 	hears := func(want ...string) {
 		t.Helper()
 		for _, one := range want {
-			event, err := stream.Recv()
-			assert.Must(t, err)
+			event := assert.Get(stream.Recv()).Must(t)
 			got := event.Type.String()
 			if event.Pod != nil {
 				got += " " + words(t, event.Pod)

@@ -64,16 +64,13 @@ func dial(t *testing.T, socket string, listen func(dir string) (func(context.Con
 	dir, err := os.MkdirTemp("", "lp-api-") // a short one: the path of a socket has at most 107 bytes
 	assert.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	left, err := net.Listen("unix", filepath.Join(dir, socket))
-	assert.Must(t, err)
+	left := assert.Get(net.Listen("unix", filepath.Join(dir, socket))).Must(t)
 	t.Cleanup(func() { _ = left.Close() })
-	serve, err := listen(dir)
-	assert.Must(t, err)
+	serve := assert.Get(listen(dir)).Must(t)
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- serve(ctx) }()
-	connection, err := grpc.NewClient("unix:"+filepath.Join(dir, socket), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	assert.Must(t, err)
+	connection := assert.Get(grpc.NewClient("unix:"+filepath.Join(dir, socket), grpc.WithTransportCredentials(insecure.NewCredentials()))).Must(t)
 	t.Cleanup(func() {
 		_ = connection.Close()
 		end()
@@ -105,23 +102,19 @@ func TestServer(t *testing.T) {
 		return &api.PodResources{Namespace: "default", Name: name, Containers: []*api.ContainerResources{container(name, "sidecar"), container(name, "main")}}
 	}
 	list, err := client.List(t.Context(), &api.ListPodResourcesRequest{})
-	if diff := cmp.Diff([]*api.PodResources{of("a"), of("b")}, list.GetPodResources(), protocmp.Transform()); diff != "" || err != nil {
-		t.Errorf("A-DEV-13: list, error %v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff([]*api.PodResources{of("a"), of("b")}, list.GetPodResources(), protocmp.Transform())
+	assert.True(t, diff == "" && err == nil, "A-DEV-13: list, error %v (-want +got):\n%s", err, diff)
 	got, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodNamespace: "default", PodName: "b"})
-	if diff := cmp.Diff(of("b"), got.GetPodResources(), protocmp.Transform()); diff != "" || err != nil {
-		t.Errorf("A-DEV-13: get, error %v (-want +got):\n%s", err, diff)
-	}
+	diff = cmp.Diff(of("b"), got.GetPodResources(), protocmp.Transform())
+	assert.True(t, diff == "" && err == nil, "A-DEV-13: get, error %v (-want +got):\n%s", err, diff)
 	for name, want := range map[string]string{"ended": "pod ended in namespace default not found", "none": "pod none in namespace default not found"} {
-		if _, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodNamespace: "default", PodName: name}); status.Convert(err).Message() != want {
-			t.Errorf("A-DEV-13: error %v, want %s", err, want)
-		}
+		_, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodNamespace: "default", PodName: name})
+		assert.True(t, status.Convert(err).Message() == want, "A-DEV-13: error %v, want %s", err, want)
 	}
 	all, err := client.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{})
 	want := &api.AllocatableResourcesResponse{Devices: given{}.Usable(), CpuIds: []int64{1, 2, 3}, Memory: []*api.ContainerMemory{{MemoryType: "memory", Size: 128}}}
-	if diff := cmp.Diff(want, all, protocmp.Transform()); diff != "" || err != nil {
-		t.Errorf("A-DEV-14: error %v (-want +got):\n%s", err, diff)
-	}
+	diff = cmp.Diff(want, all, protocmp.Transform())
+	assert.True(t, diff == "" && err == nil, "A-DEV-14: error %v (-want +got):\n%s", err, diff)
 	for counter, want := range map[*prometheus.CounterVec]float64{
 		s.counts.requests: 5, s.counts.list: 1, s.counts.get: 3, s.counts.getErrors: 2, s.counts.allocatable: 1,
 	} {
@@ -135,12 +128,10 @@ func TestServer(t *testing.T) {
 // A-DEV-13: a node whose containers have no CPUs and memory of their own tells of none.
 func TestNothingExclusive(t *testing.T) {
 	client := api.NewPodResourcesListerClient(dial(t, PodResourcesSocket, newServer(nil).Listen))
-	got, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodNamespace: "default", PodName: "a"})
-	assert.Must(t, err)
+	got := assert.Get(client.Get(t.Context(), &api.GetPodResourcesRequest{PodNamespace: "default", PodName: "a"})).Must(t)
 	all, err := client.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{})
-	if main := got.PodResources.Containers[1]; err != nil || len(main.CpuIds)+len(main.Memory)+len(all.CpuIds)+len(all.Memory) > 0 {
-		t.Errorf("A-DEV-13: %v and %v, error %v", main, all, err)
-	}
+	main := got.PodResources.Containers[1]
+	assert.True(t, err == nil && len(main.CpuIds)+len(main.Memory)+len(all.CpuIds)+len(all.Memory) == 0, "A-DEV-13: %v and %v, error %v", main, all, err)
 }
 
 // A-DEV-15: the first version tells of the devices of all pods.
@@ -172,12 +163,10 @@ func TestLimit(t *testing.T) {
 			}
 			return n
 		}
-		if n := answered(); n != 10 {
-			t.Errorf("A-DEV-15: %d are answered at once, want 10", n)
-		}
+		n := answered()
+		assert.True(t, n == 10, "A-DEV-15: %d are answered at once, want 10", n)
 		time.Sleep(30 * time.Millisecond)
-		if n := answered(); n != 3 {
-			t.Errorf("A-DEV-15: %d are answered after 30 ms, want 3", n)
-		}
+		n = answered()
+		assert.True(t, n == 3, "A-DEV-15: %d are answered after 30 ms, want 3", n)
 	})
 }

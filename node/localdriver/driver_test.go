@@ -38,8 +38,7 @@ func newMachine(t *testing.T) *machine {
 
 func (m *machine) restart() {
 	m.t.Helper()
-	driver, err := New(Config{Dir: filepath.Join(m.dir, "volumes"), Node: "node-a", Version: "test", Log: slog.New(slog.DiscardHandler)})
-	assert.Must(m.t, err)
+	driver := assert.Get(New(Config{Dir: filepath.Join(m.dir, "volumes"), Node: "node-a", Version: "test", Log: slog.New(slog.DiscardHandler)})).Must(m.t)
 	m.Driver = driver
 }
 
@@ -58,10 +57,9 @@ func writer(block bool) *csi.VolumeCapability {
 // node.
 func (m *machine) create(name string, size int64, block bool, from *csi.VolumeContentSource) *csi.Volume {
 	m.t.Helper()
-	made, err := m.CreateVolume(m.t.Context(), &csi.CreateVolumeRequest{
+	made := assert.Get(m.CreateVolume(m.t.Context(), &csi.CreateVolumeRequest{
 		Name: name, CapacityRange: &csi.CapacityRange{RequiredBytes: size}, VolumeCapabilities: []*csi.VolumeCapability{writer(block)}, VolumeContentSource: from,
-	})
-	assert.Must(m.t, err)
+	})).Must(m.t)
 	return made.GetVolume()
 }
 
@@ -111,8 +109,7 @@ func (m *machine) expand(id string, size int64) {
 // snapshot is the source of a volume that is made from it.
 func (m *machine) snapshot(name, volume string) *csi.VolumeContentSource {
 	m.t.Helper()
-	made, err := m.CreateSnapshot(m.t.Context(), &csi.CreateSnapshotRequest{Name: name, SourceVolumeId: m.id(volume)})
-	assert.Must(m.t, err)
+	made := assert.Get(m.CreateSnapshot(m.t.Context(), &csi.CreateSnapshotRequest{Name: name, SourceVolumeId: m.id(volume)})).Must(m.t)
 	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{
 		Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: made.GetSnapshot().GetSnapshotId()},
 	}}
@@ -125,8 +122,7 @@ func write(t *testing.T, path string, content []byte) {
 
 func contains(t *testing.T, path, want string) {
 	t.Helper()
-	got, err := os.ReadFile(path)
-	assert.Must(t, err)
+	got := assert.Get(os.ReadFile(path)).Must(t)
 	assert.Equal(t, want, string(got[:min(len(got), len(want))]), "%s", path)
 }
 
@@ -146,9 +142,8 @@ func TestClaimedSizeIsTheLimit(t *testing.T) {
 	target := m.use("a", false)
 	entries, err := os.ReadDir(target)
 	assert.True(t, err == nil && len(entries) == 0, "a new volume has %v (%v)", entries, err)
-	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o777 {
-		t.Errorf("root of a new volume: %v (%v)", info.Mode(), err)
-	}
+	info, err := os.Stat(target)
+	assert.True(t, err == nil && info.Mode().Perm() == 0o777, "root of a new volume: %v (%v)", info.Mode(), err)
 	write(t, filepath.Join(target, "some"), make([]byte, 16*megabyte))
 	err = os.WriteFile(filepath.Join(target, "more"), make([]byte, 32*megabyte), 0o600)
 	assert.ErrorIs(t, unix.ENOSPC, err, "writing more than was claimed")
@@ -160,9 +155,8 @@ func TestRootStaysAsItIs(t *testing.T) {
 	m.create("a", 32*megabyte, false, nil)
 	assert.Must(t, os.Chmod(m.use("a", false), 0o710))
 	m.stopUsing("a")
-	if info, err := os.Stat(m.use("a", false)); err != nil || info.Mode().Perm() != 0o710 {
-		t.Errorf("root of the volume: %v (%v)", info.Mode(), err)
-	}
+	info, err := os.Stat(m.use("a", false))
+	assert.True(t, err == nil && info.Mode().Perm() == 0o710, "root of the volume: %v (%v)", info.Mode(), err)
 }
 
 // A volume that has grown while nobody used it has a larger file system when it is mounted,
@@ -217,8 +211,7 @@ func TestExpandWhileCopied(t *testing.T) {
 	_, err := m.NodeStageVolume(t.Context(), request)
 	assert.Equal(t, err == nil, mayGrowOnline(t), "growth while it is mounted elsewhere: %v; CAP_SYS_RESOURCE", err)
 	assert.Must(t, errors.Join(mount.Unmount(other), mount.Unmount(target)))
-	_, err = m.NodeStageVolume(t.Context(), request)
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(m.NodeStageVolume(t.Context(), request)))
 	after := size(t, m.staging("a"))
 	assert.True(t, after >= before+64*megabyte, "the file system had %d bytes, and has %d", before, after)
 }
@@ -259,17 +252,15 @@ func TestBlock(t *testing.T) {
 	m := newMachine(t)
 	m.create("a", 32*megabyte, true, nil)
 	target := m.use("a", true)
-	device, err := os.OpenFile(target, os.O_RDWR, 0)
-	assert.Must(t, err)
+	device := assert.Get(os.OpenFile(target, os.O_RDWR, 0)).Must(t)
 	defer device.Close()
 	assert.Must(t, assert.ErrorOf(device.WriteAt([]byte("content"), 0)))
 	m.create("b", 0, true, m.snapshot("s", "a"))
 	contains(t, m.use("b", true), "content")
 	m.expand("a", 64*megabyte)
 	assert.Must(t, assert.ErrorOf(m.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: m.id("a"), VolumePath: target})))
-	if end, err := device.Seek(0, 2); err != nil || end != 64*megabyte {
-		t.Errorf("the device has %d bytes (%v), want 64 MiB", end, err)
-	}
+	end, err := device.Seek(0, 2)
+	assert.True(t, err == nil && end == 64*megabyte, "the device has %d bytes (%v), want 64 MiB", end, err)
 	assert.NoError(t, device.Close())
 }
 
@@ -288,8 +279,7 @@ func TestKilled(t *testing.T) {
 	entries, err := os.ReadDir(m.volumes.dir)
 	assert.True(t, err == nil && len(entries) == 1 && entries[0].Name() == "a", "volumes: %v (%v), want a", entries, err)
 	// What was mounted is found, not mounted twice.
-	before, err := mountsOf(m.volumes.image("a"))
-	assert.Must(t, err)
+	before := assert.Get(mountsOf(m.volumes.image("a"))).Must(t)
 	m.use("a", false)
 	after, err := mountsOf(m.volumes.image("a"))
 	assert.True(t, err == nil && len(after) == len(before), "%d mounts before, %d after (%v)", len(before), len(after), err)
@@ -310,14 +300,12 @@ func TestDeleteInUse(t *testing.T) {
 // can be.
 func TestCapacity(t *testing.T) {
 	m := newMachine(t)
-	free, err := m.available()
-	assert.Must(t, err)
+	free := assert.Get(m.available()).Must(t)
 	half := free/unit/2*unit + 1024*megabyte
 	m.create("a", half, true, nil)
 	request := &csi.CreateVolumeRequest{Name: "b", CapacityRange: &csi.CapacityRange{RequiredBytes: half}, VolumeCapabilities: []*csi.VolumeCapability{writer(true)}}
-	if _, err := m.CreateVolume(t.Context(), request); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("more than is free: %v, want ResourceExhausted", err)
-	}
+	_, err := m.CreateVolume(t.Context(), request)
+	assert.True(t, status.Code(err) == codes.ResourceExhausted, "more than is free: %v, want ResourceExhausted", err)
 	assert.Must(t, assert.ErrorOf(m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: m.id("a")})))
 	assert.NoError(t, assert.ErrorOf(m.CreateVolume(t.Context(), request)), "after a deletion")
 }
@@ -326,16 +314,14 @@ func TestCapacity(t *testing.T) {
 func TestCopyKeepsHoles(t *testing.T) {
 	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
 	assert.Must(t, makeImage(from, 64*megabyte))
-	file, err := os.OpenFile(from, os.O_RDWR, 0)
-	assert.Must(t, err)
+	file := assert.Get(os.OpenFile(from, os.O_RDWR, 0)).Must(t)
 	defer file.Close()
 	content := bytes.Repeat([]byte("content"), 10000)
 	assert.Must(t, assert.ErrorOf(file.WriteAt(content, 5*megabyte)))
 	assert.Must(t, assert.ErrorOf(copyImage(from, to, nil)))
 	got, err := os.ReadFile(to)
-	if err != nil || len(got) != 64*megabyte || !bytes.Equal(got[5*megabyte:5*megabyte+len(content)], content) {
-		t.Errorf("the copy has %d bytes, or another content (%v)", len(got), err)
-	}
+	assert.True(t, err == nil && len(got) == 64*megabyte && bytes.Equal(got[5*megabyte:5*megabyte+len(content)], content),
+		"the copy has %d bytes, or another content (%v)", len(got), err)
 	used := allocated(to)
 	assert.True(t, used <= megabyte, "the copy takes up %d bytes, want about %d", used, len(content))
 }

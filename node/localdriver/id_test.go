@@ -34,9 +34,8 @@ func TestNames(t *testing.T) {
 func TestOtherNode(t *testing.T) {
 	m := newMachine(t)
 	id := m.create("a", 16*megabyte, true, nil).GetVolumeId()
-	if node, err := NodeOf(id); id != ID("node-a", "a") || node != "node-a" || err != nil {
-		t.Errorf("ID %q is of node %q (%v)", id, node, err)
-	}
+	node, err := NodeOf(id)
+	assert.True(t, id == ID("node-a", "a") && node == "node-a" && err == nil, "ID %q is of node %q (%v)", id, node, err)
 	other := ID("node-b", "a")
 	_, deleted := m.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: other})
 	_, expanded := m.ControllerExpandVolume(t.Context(), &csi.ControllerExpandVolumeRequest{VolumeId: other, CapacityRange: &csi.CapacityRange{}})
@@ -46,13 +45,11 @@ func TestOtherNode(t *testing.T) {
 		Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: other}},
 	}})
 	for call, err := range map[string]error{"CreateVolume": cloned, "DeleteVolume": deleted, "ControllerExpandVolume": expanded, "NodeStageVolume": staged, "CreateSnapshot": snapshot} {
-		if status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), `is on node "node-b"`) {
-			t.Errorf("%s of a volume of another node: %v", call, err)
-		}
+		assert.True(t, status.Code(err) == codes.NotFound && strings.Contains(err.Error(), `is on node "node-b"`),
+			"%s of a volume of another node: %v", call, err)
 	}
 	for _, none := range []string{"a", ":a", "node-a:", ""} {
-		if node, err := NodeOf(none); err == nil {
-			t.Errorf("%q is of node %q", none, node)
-		}
+		node, err := NodeOf(none)
+		assert.True(t, err != nil, "%q is of node %q", none, node)
 	}
 }

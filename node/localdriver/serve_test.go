@@ -51,13 +51,11 @@ func TestServe(t *testing.T) {
 	})
 	served := make(chan error, 1)
 	go func() { served <- m.Serve(ctx, filepath.Join(folder, "local.sock")) }()
-	connection, err := grpc.NewClient("unix:"+<-heard.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	assert.Must(t, err)
+	connection := assert.Get(grpc.NewClient("unix:"+<-heard.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))).Must(t)
 	defer func() { _ = connection.Close() }()
 	info, err := csispec.NewNodeClient(connection).NodeGetInfo(ctx, &csispec.NodeGetInfoRequest{})
-	if err != nil || info.GetNodeId() != "node-a" || info.GetAccessibleTopology().GetSegments()[TopologyKey] != "node-a" {
-		t.Errorf("node: %v (%v)", info, err)
-	}
+	assert.True(t, err == nil && info.GetNodeId() == "node-a" && info.GetAccessibleTopology().GetSegments()[TopologyKey] == "node-a",
+		"node: %v (%v)", info, err)
 	from, done := m.create("a", 16*megabyte, true, nil), make(chan struct{})
 	m.calls.Go(func() {
 		<-m.ending
@@ -70,9 +68,8 @@ func TestServe(t *testing.T) {
 	default:
 		t.Error("the driver ended before a call that was under way")
 	}
-	if _, err := m.CreateSnapshot(t.Context(), &csispec.CreateSnapshotRequest{Name: "s", SourceVolumeId: from.GetVolumeId()}); status.Code(err) != codes.Unavailable {
-		t.Errorf("a call to a driver that has ended: %v, want Unavailable", err)
-	}
+	_, err = m.CreateSnapshot(t.Context(), &csispec.CreateSnapshotRequest{Name: "s", SourceVolumeId: from.GetVolumeId()})
+	assert.True(t, status.Code(err) == codes.Unavailable, "a call to a driver that has ended: %v, want Unavailable", err)
 	assert.Fails(t, assert.ErrorOf(copyImage(m.volumes.image("a"), filepath.Join(t.TempDir(), "copy"), m.ending)), "a copy was not broken off")
 }
 
@@ -81,8 +78,7 @@ func TestServe(t *testing.T) {
 func TestUnused(t *testing.T) {
 	m := newMachine(t)
 	unused := func() (ids []string) {
-		list, err := m.ListVolumes(t.Context(), &csispec.ListVolumesRequest{})
-		assert.Must(t, err)
+		list := assert.Get(m.ListVolumes(t.Context(), &csispec.ListVolumesRequest{})).Must(t)
 		for _, entry := range list.GetEntries() {
 			if Unused(entry.GetVolume()) {
 				ids = append(ids, entry.GetVolume().GetVolumeId())
@@ -92,14 +88,12 @@ func TestUnused(t *testing.T) {
 	}
 	m.create("a", 16*megabyte, false, nil)
 	m.create("b", 16*megabyte, true, nil)
-	if got := unused(); !slices.Equal(got, []string{"node-a:a", "node-a:b"}) {
-		t.Errorf("unused at first: %q", got)
-	}
+	got := unused()
+	assert.True(t, slices.Equal(got, []string{"node-a:a", "node-a:b"}), "unused at first: %q", got)
 	m.use("a", false)
 	m.use("b", true)
 	m.create("c", 16*megabyte, false, m.snapshot("s", "a"))
 	m.restart()
-	if got := unused(); !slices.Equal(got, []string{"node-a:c"}) {
-		t.Errorf("unused then: %q, want the copy", got)
-	}
+	got = unused()
+	assert.True(t, slices.Equal(got, []string{"node-a:c"}), "unused then: %q, want the copy", got)
 }

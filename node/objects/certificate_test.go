@@ -117,8 +117,7 @@ func (s *signer) wantShown(content string, request int) {
 	}
 	block, rest := pem.Decode(have.Key)
 	assert.Require(s.t, block != nil && block.Type == "PRIVATE KEY" && len(rest) == 0, "A-CERT-2 the key is %q", have.Key)
-	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	assert.Must(s.t, err)
+	key := assert.Get(x509.ParsePKCS8PrivateKey(block.Bytes)).Must(s.t)
 	proof, err := x509.ParseCertificateRequest(s.asked[request-1].Spec.StubPKCS10Request)
 	if err == nil {
 		err = proof.CheckSignature()
@@ -194,13 +193,11 @@ func TestCertificateIsRenewed(t *testing.T) {
 		s.shows()
 		s.issue("A")
 		s.sleep(time.Hour - time.Second)
-		if n := s.requests(); n != 1 {
-			t.Errorf("A-CERT-3 %d requests before the renewal is due", n)
-		}
+		n := s.requests()
+		assert.True(t, n == 1, "A-CERT-3 %d requests before the renewal is due", n)
 		s.sleep(longestCertificateJitter + time.Minute)
-		if n := s.requests(); n != 2 {
-			t.Fatalf("A-CERT-3 %d requests when the renewal is due, want 2", n)
-		}
+		n = s.requests()
+		assert.Require(t, n == 2, "A-CERT-3 %d requests when the renewal is due, want 2", n)
 		s.wantShown("A", 1)
 		s.issue("B")
 		s.wantShown("B", 2)
@@ -266,13 +263,11 @@ func TestDeletedRequest(t *testing.T) {
 		delete(s.certificates.watch.now, "ns/req-2") // its deletion was missed
 		s.mu.Unlock()
 		s.sleep(requestGoneAfter - time.Minute)
-		if n := s.requests(); n != 2 {
-			t.Errorf("A-CERT-4 %d requests, want 2", n)
-		}
+		n := s.requests()
+		assert.True(t, n == 2, "A-CERT-4 %d requests, want 2", n)
 		s.sleep(longestCertificateJitter + 2*time.Minute)
-		if n := s.requests(); n != 3 {
-			t.Errorf("A-CERT-4 %d requests, want 3", n)
-		}
+		n = s.requests()
+		assert.True(t, n == 3, "A-CERT-4 %d requests, want 3", n)
 		s.issue("A")
 		s.wantShown("A", 3)
 	})
@@ -296,12 +291,10 @@ func TestCertificateNotAskedFor(t *testing.T) {
 func TestCertificateGateIsOff(t *testing.T) {
 	newSigner(t, false, func(s *signer) {
 		_, err := s.PodCertificate(t.Context(), s.pod, &s.pod.Spec.Volumes[0], 0)
-		if !errors.As(err, new(*volumes.RefusedError)) || !strings.Contains(err.Error(), "feature gate PodCertificateRequest") {
-			t.Errorf("A-CERT-1 error = %v", err)
-		}
-		if begun, _ := s.opened(); begun != 0 || s.requests() != 0 {
-			t.Errorf("%d watches and %d requests without the gate", begun, s.requests())
-		}
+		assert.True(t, errors.As(err, new(*volumes.RefusedError)) && strings.Contains(err.Error(), "feature gate PodCertificateRequest"),
+			"A-CERT-1 error = %v", err)
+		begun, _ := s.opened()
+		assert.True(t, begun == 0 && s.requests() == 0, "%d watches and %d requests without the gate", begun, s.requests())
 	})
 }
 

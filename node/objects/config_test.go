@@ -75,9 +75,8 @@ func TestReadRefuses(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			path := write(t, t.TempDir(), "config.yaml", tc.text)
 			_, err := ReadCredentialProviders(path)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
-				t.Errorf("error %v, want %q and the path", err, tc.want)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), tc.want) && strings.Contains(err.Error(), path),
+				"error %v, want %q and the path", err, tc.want)
 		})
 	}
 	assert.ErrorContains(t, "no file is given, want --image-credential-provider-config", assert.ErrorOf(ReadCredentialProviders("")), "no path")

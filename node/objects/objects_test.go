@@ -115,27 +115,23 @@ func TestWatchesEnd(t *testing.T) {
 		w.Register(withVariable("p3", "vars"))
 		assert.True(t, read(w, "conf") == "1" && read(w, "fixed") == "f" && read(w, "vars") == "v", "not all can be read")
 		synctest.Wait()
-		if _, open := w.opened(); open != 2 {
-			t.Errorf("%d open watches, want 2: none for the immutable one", open)
-		}
+		_, open := w.opened()
+		assert.True(t, open == 2, "%d open watches, want 2: none for the immutable one", open)
 		time.Sleep(idleAfter + time.Second)
-		if _, open := w.opened(); open != 1 {
-			t.Errorf("%d open watches after %v, want 1: none for variables", open, idleAfter)
-		}
+		_, open = w.opened()
+		assert.True(t, open == 1, "%d open watches after %v, want 1: none for variables", open, idleAfter)
 		w.update(t, newConfigMap("vars", "a", "v2"))
 		assert.Equal(t, "v2", read(w, "vars"), "asked after the end of the watch")
 		assert.Equal(t, "f", read(w, "fixed"), "fixed")
 		w.Unregister("p3")
 		w.Unregister("p1")
 		synctest.Wait()
-		if _, open := w.opened(); open != 1 {
-			t.Errorf("%d open watches, want 1 as p2 still uses conf", open)
-		}
+		_, open = w.opened()
+		assert.True(t, open == 1, "%d open watches, want 1 as p2 still uses conf", open)
 		w.Unregister("p2")
 		synctest.Wait()
-		if _, open := w.opened(); open != 0 || len(w.entries()) != 0 {
-			t.Errorf("%d open watches and %d objects kept, want none", open, len(w.entries()))
-		}
+		_, open = w.opened()
+		assert.True(t, open == 0 && len(w.entries()) == 0, "%d open watches and %d objects kept, want none", open, len(w.entries()))
 	})
 }
 

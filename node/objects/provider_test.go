@@ -54,8 +54,7 @@ func nodeWith(t *testing.T, answer string, accounts ServiceAccounts, change func
 	}
 	change(&p)
 	var log bytes.Buffer
-	providers, err := NewCredentialProviders([]config.CredentialProvider{p}, dir, accounts, slog.New(slog.NewTextHandler(&log, nil)))
-	assert.Must(t, err)
+	providers := assert.Get(NewCredentialProviders([]config.CredentialProvider{p}, dir, accounts, slog.New(slog.NewTextHandler(&log, nil)))).Must(t)
 	return node{CredentialProviders: providers, requests: requests, log: &log}
 }
 
@@ -135,9 +134,8 @@ func TestPluginFails(t *testing.T) {
 			got := n.Logins(t.Context(), "eu.r.io/a", nil)
 			assert.True(t, got == nil, "logins %v", got)
 			text := n.log.String()
-			if !strings.Contains(text, tc.want) || strings.Contains(text, "secret") || strings.Count(text, "\n") != 1 {
-				t.Errorf("told:\n%s\nwant %q", text, tc.want)
-			}
+			assert.True(t, strings.Contains(text, tc.want) && !strings.Contains(text, "secret") && strings.Count(text, "\n") == 1,
+				"told:\n%s\nwant %q", text, tc.want)
 		})
 	}
 }

@@ -21,8 +21,7 @@ var (
 
 func policy(t *testing.T, name string, preloaded ...string) PullPolicy {
 	t.Helper()
-	p, err := NewPullPolicy(kubelet.ImagePullCredentialsVerificationPolicy(name), preloaded)
-	assert.Must(t, err)
+	p := assert.Get(NewPullPolicy(kubelet.ImagePullCredentialsVerificationPolicy(name), preloaded)).Must(t)
 	return p
 }
 
@@ -157,8 +156,7 @@ func TestTwoPulls(t *testing.T) {
 
 func files(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(dir)).Must(t)
 	var out []string
 	for _, entry := range entries {
 		out = append(out, entry.Name())
@@ -177,8 +175,7 @@ func TestKubeletsRecords(t *testing.T) {
 		"credentialMapping":{"r.io/app":{"kubernetesSecrets":[{"uid":"u1","namespace":"ns","name":"first","credentialHash":"`+hash+`"}]}}}`)
 	r := open(t, root, policy(t, ""))
 	assert.True(t, !r.MustPull(app, id, of(pullsecretSecret("second", hash))), "A-IMG-8: the record of the kubelet does not count")
-	record, err := r.pulled.pulled(id)
-	assert.Must(t, err)
+	record := assert.Get(r.pulled.pulled(id)).Must(t)
 	want := []kubelet.ImagePullSecret{
 		{UID: "u1", Namespace: "ns", Name: "first", CredentialHash: hash}, {UID: "uid-second", Namespace: "ns", Name: "second", CredentialHash: hash},
 	}
@@ -197,9 +194,8 @@ func TestUnreadable(t *testing.T) {
 	assert.True(t, !r.MustPull(app, id, of()), "A-IMG-8: the record was not made anew")
 	first := pullsecretSecret("first", "h")
 	r.Pulled("r.io/private:1", "sha256:3", &first)
-	if !r.MustPull("r.io/private:1", "sha256:3", func() ([]images.Source, error) { return nil, errors.New("unreadable secret") }) {
-		t.Error("A-IMG-8: a pod whose secrets can't be read may use the image")
-	}
+	assert.True(t, r.MustPull("r.io/private:1", "sha256:3", func() ([]images.Source, error) { return nil, errors.New("unreadable secret") }),
+		"A-IMG-8: a pod whose secrets can't be read may use the image")
 }
 
 // A restart after a power cut may find no API server to read Services from.

@@ -21,32 +21,26 @@ var _ worker.RuntimeClasses = (*RuntimeClasses)(nil)
 // a class.
 func TestHandler(t *testing.T) {
 	client := fake.NewSimpleClientset(&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "runsc"})
-	classes, err := NewRuntimeClasses(client, slog.New(slog.DiscardHandler))
-	assert.Must(t, err)
+	classes := assert.Get(NewRuntimeClasses(client, slog.New(slog.DiscardHandler))).Must(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); classes.Run(ctx) }()
 	defer func() { cancel(); <-done }()
-	if handler, err := classes.Handler(""); handler != "" || err != nil {
-		t.Errorf("no class: %q, %v", handler, err)
-	}
+	handler, err := classes.Handler("")
+	assert.True(t, handler == "" && err == nil, "no class: %q, %v", handler, err)
 	got := len(client.Actions())
 	assert.True(t, got == 0, "%d requests before a class was named", got)
-	if handler, err := classes.Handler("sandboxed"); handler != "runsc" || err != nil {
-		t.Errorf("A-CRI-13: %q, %v", handler, err)
-	}
+	handler, err = classes.Handler("sandboxed")
+	assert.True(t, handler == "runsc" && err == nil, "A-CRI-13: %q, %v", handler, err)
 	_, err = classes.Handler("none")
-	if !apierrors.IsNotFound(err) || err.Error() != `runtimeclass.node.k8s.io "none" not found` {
-		t.Errorf("A-CRI-13 a class that is not there: %v", err)
-	}
+	assert.True(t, apierrors.IsNotFound(err) && err.Error() == `runtimeclass.node.k8s.io "none" not found`, "A-CRI-13 a class that is not there: %v", err)
 }
 
 // TestUnreached: a lookup ends although the API server never answers.
 func TestUnreached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		classes, err := NewRuntimeClasses(fake.NewSimpleClientset(), slog.New(slog.DiscardHandler))
-		assert.Must(t, err)
-		_, err = classes.Handler("sandboxed") // nobody runs it
+		classes := assert.Get(NewRuntimeClasses(fake.NewSimpleClientset(), slog.New(slog.DiscardHandler))).Must(t)
+		_, err := classes.Handler("sandboxed") // nobody runs it
 		assert.Error(t, "failed to lookup RuntimeClass sandboxed: the API server was not reached yet", err)
 	})
 }

@@ -48,8 +48,7 @@ func podIn(namespace string, links *bool) *v1.Pod {
 
 func started(t *testing.T, client *fake.Clientset, log *slog.Logger) *Services {
 	t.Helper()
-	s, err := NewServices(client, log)
-	assert.Must(t, err)
+	s := assert.Get(NewServices(client, log)).Must(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); s.Run(ctx) }()
@@ -95,8 +94,7 @@ func TestVariables(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := s.Variables(t.Context(), tc.pod)
-			assert.Must(t, err)
+			got := assert.Get(s.Variables(t.Context(), tc.pod)).Must(t)
 			assert.Deep(t, "variables", tc.want, got)
 		})
 	}
@@ -124,8 +122,7 @@ func TestUnread(t *testing.T) {
 			return true, nil, errors.New("no route")
 		})
 		var log bytes.Buffer
-		s, err := NewServices(client, slog.New(slog.NewTextHandler(&log, nil)))
-		assert.Must(t, err)
+		s := assert.Get(NewServices(client, slog.New(slog.NewTextHandler(&log, nil)))).Must(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); s.Run(ctx) }()
@@ -134,9 +131,8 @@ func TestUnread(t *testing.T) {
 		}
 		static := podIn("shop", new(true))
 		static.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
-		if got, err := s.Variables(ctx, static); err != nil || got != nil {
-			t.Errorf("A-ENV-1 of a static pod: %v, error %v", got, err)
-		}
+		got, err := s.Variables(ctx, static)
+		assert.True(t, err == nil && got == nil, "A-ENV-1 of a static pod: %v, error %v", got, err)
 		cancel()
 		<-done
 		n := bytes.Count(log.Bytes(), []byte("\n"))
@@ -151,8 +147,7 @@ func TestKept(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "of", "lifepod", "services.json")
 		pod := podIn("shop", new(true))
 		agent := func(client *fake.Clientset) *Services {
-			s, err := NewServices(client, slog.New(slog.DiscardHandler))
-			assert.Must(t, err)
+			s := assert.Get(NewServices(client, slog.New(slog.DiscardHandler))).Must(t)
 			if err := s.Keep(path); err != nil {
 				t.Log(err)
 			}
@@ -189,9 +184,8 @@ func TestKept(t *testing.T) {
 		})
 		third := agent(fake.NewSimpleClientset(clusterServices[0]))
 		run(third, func() {
-			if got, err := third.Variables(t.Context(), pod); err != nil || len(got) >= len(want) {
-				t.Errorf("services that are gone: %v, error %v", got, err)
-			}
+			got, err := third.Variables(t.Context(), pod)
+			assert.True(t, err == nil && len(got) < len(want), "services that are gone: %v, error %v", got, err)
 		})
 		assert.Must(t, os.WriteFile(path, []byte("{"), 0o600))
 		fourth := agent(away())

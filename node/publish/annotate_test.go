@@ -20,9 +20,8 @@ func TestAnnotate(t *testing.T) {
 		web := s.pod("web", func(p *v1.Pod) { p.Annotations = map[string]string{"kept": "yes"} })
 		s.Annotate(web, map[string]string{key: "1"})
 		after(time.Minute)
-		if n := s.api.count("PATCH"); n > 0 {
-			t.Errorf("%d patches for annotations alone", n)
-		}
+		n := s.api.count("PATCH")
+		assert.True(t, n == 0, "%d patches for annotations alone", n)
 		s.Set(web, phased(v1.PodPending, ""), nil) // only progress: without annotations it would wait
 		synctest.Wait()
 		got := s.api.get("web").Annotations

@@ -67,19 +67,15 @@ func TestDeleteWaits(t *testing.T) {
 		web := s.pod("web", func(p *v1.Pod) { p.Finalizers = []string{"example.com/keep"} })
 		s.Delete(web, phased(v1.PodSucceeded, "end"))
 		after(time.Hour)
-		if n := s.api.count("DELETE"); n > 0 {
-			t.Error("a pod was deleted that nobody wanted to be deleted")
-		}
+		assert.True(t, s.api.count("DELETE") == 0, "a pod was deleted that nobody wanted to be deleted")
 		s.change("web", deleted)
 		synctest.Wait()
-		if n := s.api.count("DELETE"); n != 1 {
-			t.Errorf("%d deletes", n)
-		}
+		n := s.api.count("DELETE")
+		assert.True(t, n == 1, "%d deletes", n)
 		s.change("web", func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} })
 		after(time.Hour)
-		if n := s.api.count("DELETE"); n != 1 {
-			t.Errorf("%d deletes", n)
-		}
+		n = s.api.count("DELETE")
+		assert.True(t, n == 1, "%d deletes", n)
 		s.Gone(s.api.get("web"))
 		assert.True(t, len(s.entries)+len(s.objects) == 0, "something is remembered: %v %v", s.entries, s.objects)
 	})
@@ -99,7 +95,7 @@ func TestStaticPod(t *testing.T) {
 		s.Set(ref, running("up"), nil)
 		after(time.Minute)
 		n := s.api.count("")
-		assert.True(t, n <= 0, "requests before there is a mirror: %q", s.api.requests)
+		assert.True(t, n == 0, "requests before there is a mirror: %q", s.api.requests)
 		s.pod("etcd-node-1", mirror("a"))
 		synctest.Wait()
 		assert.Equal(t, "up", s.api.get("etcd-node-1").Status.Message, "the mirror")

@@ -142,15 +142,13 @@ func TestAwaitDue(t *testing.T) {
 		began := time.Now()
 		s.Set(web, running("up"), nil)
 		s.AwaitDue(t.Context())
-		if took := time.Since(began); took < 2*time.Second || len(s.messages("web")) != 1 {
-			t.Errorf("after %v the API server has %q", took, s.messages("web"))
-		}
+		took := time.Since(began)
+		assert.True(t, took >= 2*time.Second && len(s.messages("web")) == 1, "after %v the API server has %q", took, s.messages("web"))
 		began = time.Now()
 		s.Set(other, progress("10.0.0.2"), nil)
 		s.AwaitDue(t.Context())
-		if took := time.Since(began); took != 0 || len(s.messages("other")) != 0 {
-			t.Errorf("after %v the API server has %q", took, s.messages("other"))
-		}
+		took = time.Since(began)
+		assert.True(t, took == 0 && len(s.messages("other")) == 0, "after %v the API server has %q", took, s.messages("other"))
 	})
 }
 
@@ -227,13 +225,11 @@ func TestProgressWaitsForSlowServer(t *testing.T) {
 			return status
 		}(), nil)
 		after(5 * time.Second)
-		if n := s.api.count("PATCH"); n != 1 {
-			t.Errorf("%d patches before three times as long as the last one took", n)
-		}
+		n := s.api.count("PATCH")
+		assert.True(t, n == 1, "%d patches before three times as long as the last one took", n)
 		after(2 * time.Second)
-		if n := s.api.count("PATCH"); n != 2 {
-			t.Errorf("%d patches in the end, want 2", n)
-		}
+		n = s.api.count("PATCH")
+		assert.True(t, n == 2, "%d patches in the end, want 2", n)
 	})
 }
 

@@ -189,9 +189,7 @@ func TestSentIsForgotten(t *testing.T) {
 		for count := int32(1); count <= 2; count++ {
 			after(time.Minute)
 			s.mu.Lock()
-			if kept.event != nil || kept.sent != count {
-				t.Errorf("told %d times, want %d; the event is kept: %t", kept.sent, count, kept.event != nil)
-			}
+			assert.True(t, kept.event == nil && kept.sent == count, "told %d times, want %d; the event is kept: %t", kept.sent, count, kept.event != nil)
 			s.mu.Unlock()
 			s.happen("Normal", "Started", "Container started")
 		}
@@ -231,9 +229,8 @@ func TestCombined(t *testing.T) {
 		if n := len(got); n != 11 { // nine of their own, the combined, Killing
 			t.Errorf("%d events: %v", n, got)
 		}
-		if n := got["Unhealthy (combined from similar events): Liveness probe failed: 99"]; n != 91 {
-			t.Errorf("%d are combined: %v", n, got)
-		}
+		n := got["Unhealthy (combined from similar events): Liveness probe failed: 99"]
+		assert.True(t, n == 91, "%d are combined: %v", n, got)
 		assert.True(t, got["Killing Container main failed liveness probe, will be restarted"] == 1, "Killing is lost: %v", got)
 	})
 }
@@ -321,13 +318,11 @@ func TestRate(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if n := s.api.count(); n != 100 {
-			t.Errorf("%d at once", n)
-		}
+		n := s.api.count()
+		assert.True(t, n == 100, "%d at once", n)
 		after(2 * time.Second)
-		if n := s.api.count(); n < 198 || n > 200 {
-			t.Errorf("%d after two seconds", n)
-		}
+		n = s.api.count()
+		assert.True(t, n >= 198 && n <= 200, "%d after two seconds", n)
 		after(3 * time.Second)
 		assert.Deep(t, "events", (map[string]int32{"Pulled ": 100, "Created ": 100, "Started ": 100}), s.api.all())
 	})
@@ -351,9 +346,8 @@ func TestLostOfMany(t *testing.T) {
 			assert.Require(t, found && err == nil, "logged: %s", line)
 			lines, lost = lines+1, lost+n
 		}
-		if sent := int(s.api.all()["Pulled "]); lines == 0 || lines > 3 || lost == 0 || lost+sent != pods {
-			t.Errorf("%d lines of %d lost events, %d told of %d", lines, lost, sent, pods)
-		}
+		sent := int(s.api.all()["Pulled "])
+		assert.True(t, lines != 0 && lines <= 3 && lost != 0 && lost+sent == pods, "%d lines of %d lost events, %d told of %d", lines, lost, sent, pods)
 	})
 }
 
@@ -370,18 +364,13 @@ func TestRecordOutage(t *testing.T) {
 			}
 			after(time.Second / 2)
 		}
-		if n := s.api.count(); n > 400 || n < 100 {
-			t.Errorf("%d requests in 25 minutes", n)
-		}
+		n := s.api.count()
+		assert.True(t, n <= 400 && n >= 100, "%d requests in 25 minutes", n)
 		s.api.set(nil)
 		after(time.Minute)
 		got := s.api.all()
-		if got["BackOff Back-off restarting failed container"] != 3000 || got["Failed "] != 3 || got["Pulled "] != waitMost-4 {
-			t.Errorf("events %v", got)
-		}
-		if n := strings.Count(s.log.String(), "\n"); n != 1 || !strings.Contains(s.log.String(), "lost=2004") {
-			t.Errorf("log:\n%s", s.log)
-		}
+		assert.True(t, got["BackOff Back-off restarting failed container"] == 3000 && got["Failed "] == 3 && got["Pulled "] == waitMost-4, "events %v", got)
+		assert.True(t, strings.Count(s.log.String(), "\n") == 1 && strings.Contains(s.log.String(), "lost=2004"), "log:\n%s", s.log)
 	})
 }
 
@@ -474,9 +463,8 @@ func TestEnd(t *testing.T) {
 				s.end()
 				begun := time.Now()
 				s.run.Wait()
-				if took, sent := time.Since(begun), s.api.all()["Killing "]; took != test.took || sent != test.sent {
-					t.Errorf("%d told in %v, want %d in %v", sent, took, test.sent, test.took)
-				}
+				took, sent := time.Since(begun), s.api.all()["Killing "]
+				assert.True(t, took == test.took && sent == test.sent, "%d told in %v, want %d in %v", sent, took, test.sent, test.took)
 			})
 		})
 	}
@@ -497,9 +485,8 @@ func TestRecordSlots(t *testing.T) {
 					s.Record(Event{Object: PodReference(testPod(fmt.Sprint("web-", i)), ""), Type: "Warning", Reason: "Failed", At: time.Now()})
 				}
 				after(time.Second)
-				if more := runtime.NumGoroutine() - before; more > 0 || len(s.api.all()) > 0 {
-					t.Errorf("without room for requests %d goroutines wait, and %v was told", more, s.api.all())
-				}
+				more := runtime.NumGoroutine() - before
+				assert.True(t, more <= 0 && len(s.api.all()) == 0, "without room for requests %d goroutines wait, and %v was told", more, s.api.all())
 				if ends {
 					s.end()
 					after(time.Second)

@@ -63,15 +63,11 @@ func TestInvalid(t *testing.T) {
 			s.Set(good, running(fmt.Sprint(i)), nil)
 			after(time.Minute)
 		}
-		if n := s.api.count("PATCH bad"); n < 50 || n > 80 {
-			t.Errorf("%d tries in an hour", n)
-		}
-		if n := s.api.count("PATCH good"); n != 60 {
-			t.Errorf("the other pod was written %d times", n)
-		}
-		if n := s.log.lines(); n != 1 || !strings.Contains(s.log.String(), "status.podIPs") {
-			t.Errorf("log:\n%s", s.log)
-		}
+		n := s.api.count("PATCH bad")
+		assert.True(t, n >= 50 && n <= 80, "%d tries in an hour", n)
+		n = s.api.count("PATCH good")
+		assert.True(t, n == 60, "the other pod was written %d times", n)
+		assert.True(t, s.log.lines() == 1 && strings.Contains(s.log.String(), "status.podIPs"), "log:\n%s", s.log)
 		s.api.fail()
 		s.Set(bad, running("2"), nil)
 		after(time.Second) // the last refusal may have been a moment ago
@@ -139,9 +135,8 @@ func TestStaleBase(t *testing.T) {
 		var result seen
 		s.Set(web, status, result.by("1"))
 		after(time.Second)
-		if got := s.api.get("web").Status; got.Message != "1" || got.Reason != "Ours" {
-			t.Errorf("the API has %v", got)
-		}
+		got := s.api.get("web").Status
+		assert.True(t, got.Message == "1" && got.Reason == "Ours", "the API has %v", got)
 		if got, want := len(s.messages("web")), 2; got != want {
 			t.Errorf("%d writes, want %d", got, want)
 		}
@@ -170,9 +165,8 @@ func TestRepair(t *testing.T) {
 		}
 		after(time.Second)
 		assert.Equal(t, "ours", s.api.get("web").Status.Message, "the API")
-		if n := s.api.count("PATCH"); n < 5 || n > 13 {
-			t.Errorf("%d writes against 100 in ten seconds", n)
-		}
+		n := s.api.count("PATCH")
+		assert.True(t, n >= 5 && n <= 13, "%d writes against 100 in ten seconds", n)
 		got := s.api.get("web").Status.Conditions
 		assert.True(t, len(got) == 1, "conditions %v", got)
 		s.Set(web, running("newer"), nil)

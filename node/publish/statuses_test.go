@@ -147,9 +147,8 @@ func TestFinalContainers(t *testing.T) {
 		Name: "debug", State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}},
 	}}}}
 	ours := &v1.PodStatus{EphemeralContainerStatuses: []v1.ContainerStatus{{Name: "debug"}}}
-	if merge(ephemeral, ours, nil, at(30).Time).EphemeralContainerStatuses[0].State.Terminated == nil {
-		t.Error("an ephemeral container is shown as started again")
-	}
+	assert.True(t, merge(ephemeral, ours, nil, at(30).Time).EphemeralContainerStatuses[0].State.Terminated != nil,
+		"an ephemeral container is shown as started again")
 }
 
 // TestTransitionTimes: after a restart, or when a pod is taken over, a condition
@@ -216,8 +215,7 @@ func TestPatch(t *testing.T) {
 	}
 	want.Phase = v1.PodRunning
 	want.Conditions[1].Status = v1.ConditionTrue
-	patch, err := patchStatus(pod, want, nil)
-	assert.Must(t, err)
+	patch := assert.Get(patchStatus(pod, want, nil)).Must(t)
 	const expected = `{"metadata":{"uid":"1"},"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"},{"type":"Ready"}],` +
 		`"conditions":[{"status":"True","type":"Ready"}],"phase":"Running"}}`
 	assert.Deep(t, "patch", expected, string(patch))

@@ -123,9 +123,8 @@ func TestOutage(t *testing.T) {
 					}
 					after(time.Minute)
 				}
-				if got := len(s.api.requests); got < 1800 || got > 4000 {
-					t.Errorf("%d requests in an hour", got)
-				}
+				got := len(s.api.requests)
+				assert.True(t, got >= 1800 && got <= 4000, "%d requests in an hour", got)
 				s.api.fail()
 				if watch {
 					s.Live(s.api.get("web-0"))
@@ -134,9 +133,8 @@ func TestOutage(t *testing.T) {
 					after(2 * time.Second)
 				}
 				for _, ref := range refs {
-					if got, want := s.messages(ref.Name), []string{"59"}; !cmp.Equal(got, want) {
-						t.Fatalf("%s: written %q, want %q", ref, got, want)
-					}
+					got, want := s.messages(ref.Name), []string{"59"}
+					assert.Require(t, cmp.Equal(got, want), "%s: written %q, want %q", ref, got, want)
 				}
 				n := s.log.lines()
 				assert.True(t, n == 2, "%d lines are logged:\n%s", n, s.log)

@@ -43,9 +43,7 @@ func TestOutage(t *testing.T) {
 				time.Sleep(tt.within)
 				synctest.Wait()
 				got := w.takeWrites()
-				if got["patch nodes/status"] == 0 || got["update leases"] == 0 {
-					t.Errorf("writes after the outage = %v, want status and lease", got)
-				}
+				assert.True(t, got["patch nodes/status"] != 0 && got["update leases"] != 0, "writes after the outage = %v, want status and lease", got)
 				assert.Equal(t, noNetwork, w.ready(), "Ready")
 			})
 		})

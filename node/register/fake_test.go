@@ -139,8 +139,7 @@ func newWorld(t *testing.T, change func(*Config), objects ...runtime.Object) *wo
 	if change != nil {
 		change(&config)
 	}
-	node, err := newNode(config, testMachine)
-	assert.Must(t, err)
+	node := assert.Get(newNode(config, testMachine)).Must(t)
 	node.addresses = testFinder(config.Name, config.NodeIPs...)
 	w.node = node
 	return w
@@ -163,8 +162,7 @@ func (w *world) start() {
 // fetch is the API's Node.
 func (w *world) fetch() *v1.Node {
 	w.t.Helper()
-	object, err := w.client.Tracker().Get(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, "", "node-1")
-	assert.Must(w.t, err)
+	object := assert.Get(w.client.Tracker().Get(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, "", "node-1")).Must(w.t)
 	node := object.(*v1.Node).DeepCopy()
 	node.ManagedFields = nil
 	return node

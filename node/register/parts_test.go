@@ -21,8 +21,7 @@ import (
 // kubeadm and the scheduler parse the version semantically; skew policies compare
 // major and minor.
 func TestVersion(t *testing.T) {
-	got, err := version.ParseSemantic(Version)
-	assert.Must(t, err)
+	got := assert.Get(version.ParseSemantic(Version)).Must(t)
 	level := version.MustParseSemantic("v1.37.2")
 	assert.True(t, got.Major() == 1 && got.Minor() == 37 && !got.LessThan(level) && !level.LessThan(got), "%s is not equal to %s", got, level)
 }
@@ -42,8 +41,7 @@ func TestDeclaredFeatures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := declaredFeatures(tt.gates, tt.runtime)
-			assert.Must(t, err)
+			got := assert.Get(declaredFeatures(tt.gates, tt.runtime)).Must(t)
 			assert.Deep(t, "", tt.want, got)
 		})
 	}
@@ -51,8 +49,7 @@ func TestDeclaredFeatures(t *testing.T) {
 
 // Static pods are held against the Node before it is registered, and without a cluster.
 func TestFeaturesOfANodeThatIsNotRegistered(t *testing.T) {
-	node, err := newNode(Config{Name: "node-1", FeatureGates: FeaturesOn()}, Machine{})
-	assert.Must(t, err)
+	node := assert.Get(newNode(Config{Name: "node-1", FeatureGates: FeaturesOn()}, Machine{})).Must(t)
 	got := node.Node().Status.DeclaredFeatures
 	assert.True(t, slices.Contains(got, "RestartAllContainersOnContainerExits"), "declared features %q", got)
 }
@@ -68,8 +65,7 @@ func TestImages(t *testing.T) {
 		1:  {{Names: []string{}, SizeBytes: 9}},
 		0:  nil,
 	} {
-		got, err := imagesOn(context.Background(), images, most)
-		assert.Must(t, err)
+		got := assert.Get(imagesOn(context.Background(), images, most)).Must(t)
 		assert.Require(t, len(got) == len(want), "at most %d: %d images, want %d", most, len(got), len(want))
 		for i := range got {
 			diff := cmp.Diff(strings.Join(want[i].Names, " "), strings.Join(got[i].Names, " "))
@@ -99,8 +95,7 @@ func TestAddresses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			ips, err := ParseNodeIPs(tt.ips)
-			assert.Must(t, err)
+			ips := assert.Get(ParseNodeIPs(tt.ips)).Must(t)
 			f := testFinder(tt.host, ips...)
 			if tt.named != nil {
 				f.lookup = func(context.Context, string, string) (out []net.IP, err error) {
@@ -118,9 +113,7 @@ func TestAddresses(t *testing.T) {
 			assert.Must(t, err)
 			var got []string
 			for i, a := range addresses {
-				if want := v1.NodeInternalIP; i < len(addresses)-1 && a.Type != want {
-					t.Errorf("address %d is a %s", i, a.Type)
-				}
+				assert.True(t, i >= len(addresses)-1 || a.Type == v1.NodeInternalIP, "address %d is a %s", i, a.Type)
 				got = append(got, a.Address)
 			}
 			diff := cmp.Diff(tt.want, strings.Join(got, " "))
@@ -184,8 +177,7 @@ func TestReadMachine(t *testing.T) {
 		assert.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		assert.Must(t, os.WriteFile(file, []byte(text), 0o644))
 	}
-	got, err := readMachine(root, root)
-	assert.Must(t, err)
+	got := assert.Get(readMachine(root, root)).Must(t)
 	assert.True(t, got.StorageBytes > 0 && got.Kernel != "", "storage %d, kernel %q", got.StorageBytes, got.Kernel)
 	want := Machine{
 		CPUs: cpuset.New(0, 1, 2, 4), MemoryBytes: 16 << 20, SwapBytes: 2 << 20,

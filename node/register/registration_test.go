@@ -27,9 +27,8 @@ func TestRegistrationIsRetried(t *testing.T) {
 				w.start()
 				time.Sleep(time.Hour)
 				node := w.node.Node()
-				if cpu := node.Status.Allocatable[v1.ResourceCPU]; node.Labels["a"] != "b" || cpu.Value() != 4 {
-					t.Errorf("Node() before registration: labels %v, cpu %s", node.Labels, cpu.String())
-				}
+				cpu := node.Status.Allocatable[v1.ResourceCPU]
+				assert.True(t, node.Labels["a"] == "b" && cpu.Value() == 4, "Node() before registration: labels %v, cpu %s", node.Labels, cpu.String())
 				w.setAway(nil)
 				time.Sleep(4500 * time.Millisecond) // the longest wait and half of it
 				assert.Equal(t, isReady, w.ready(), "Ready")
@@ -98,11 +97,9 @@ func TestSkew(t *testing.T) {
 		{"nonsense", "does not tell which version"},
 	} {
 		err := Skew(test.server)
-		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("API server %s, node %s: %v, want %q", test.server, Version, err, test.want)
-		}
-		if err != nil && (strings.Contains(err.Error(), "k3s") || strings.Contains(err.Error(), "nonsense")) {
-			t.Errorf("the API server's text is in the error: %v", err)
-		}
+		assert.True(t, (err == nil) == (test.want == "") && (err == nil || strings.Contains(err.Error(), test.want)),
+			"API server %s, node %s: %v, want %q", test.server, Version, err, test.want)
+		assert.True(t, err == nil || !strings.Contains(err.Error(), "k3s") && !strings.Contains(err.Error(), "nonsense"),
+			"the API server's text is in the error: %v", err)
 	}
 }

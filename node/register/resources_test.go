@@ -77,8 +77,7 @@ func TestAllocatable(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			capacity := tt.in.capacity(machine)
-			reserved, err := tt.in.reserved(machine, capacity)
-			assert.Must(t, err)
+			reserved := assert.Get(tt.in.reserved(machine, capacity)).Must(t)
 			status := v1.NodeStatus{Capacity: capacity}
 			setAllocatable(&status, reserved)
 			assert.Deep(t, "allocatable", tt.allocatable, texts(status.Allocatable))
@@ -114,12 +113,11 @@ func TestReservedErrors(t *testing.T) {
 }
 
 func TestPodsLimit(t *testing.T) {
-	node, err := newNode(Config{Name: "node-1", Resources: Resources{
+	node := assert.Get(newNode(Config{Name: "node-1", Resources: Resources{
 		MaxPods:      110,
 		KubeReserved: map[string]string{"memory": "1Gi"}, SystemReserved: map[string]string{"cpu": "0.5004"},
 		EvictionHard: map[string]string{"memory.available": "100Mi"},
-	}}, testMachine)
-	assert.Must(t, err)
+	}}, testMachine)).Must(t)
 	want := map[string]string{"cpu": "3500m", "memory": "15Gi", "ephemeral-storage": "100Gi"}
 	assert.Deep(t, "A-RES-1 limit", want, texts(node.PodsLimit()))
 }

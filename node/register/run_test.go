@@ -93,9 +93,8 @@ func TestQuietNode(t *testing.T) {
 		w.takeWrites()
 		time.Sleep(140 * time.Second)
 		got := w.takeWrites()
-		if got["patch nodes/status"] != 0 || got["update leases"] < 13 || got["update leases"] > 15 || len(got) != 1 {
-			t.Errorf("writes in 140 s = %v, want no status and 14 leases", got)
-		}
+		assert.True(t, got["patch nodes/status"] == 0 && got["update leases"] >= 13 && got["update leases"] <= 15 && len(got) == 1,
+			"writes in 140 s = %v, want no status and 14 leases", got)
 		time.Sleep(7*time.Minute + 30*time.Second - 140*time.Second)
 		if got := w.takeWrites()["patch nodes/status"]; got != 1 {
 			t.Errorf("status written %d times in 7.5 min, want 1", got)
@@ -111,9 +110,8 @@ func TestLease(t *testing.T) {
 		lease := w.lease()
 		want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "uid-1"}}
 		assert.Deep(t, "owner", want, lease.OwnerReferences)
-		if *lease.Spec.HolderIdentity != "node-1" || *lease.Spec.LeaseDurationSeconds != 40 || !lease.Spec.RenewTime.Time.Equal(time.Now()) {
-			t.Errorf("lease = %v", lease.Spec)
-		}
+		assert.True(t, *lease.Spec.HolderIdentity == "node-1" && *lease.Spec.LeaseDurationSeconds == 40 && lease.Spec.RenewTime.Time.Equal(time.Now()),
+			"lease = %v", lease.Spec)
 	})
 }
 
@@ -147,15 +145,13 @@ func TestLeaseAtTheStart(t *testing.T) {
 		w := newWorld(t, nil, existingNode(), before())
 		w.runtime.hangs = true
 		w.start()
-		if got := w.lease().Spec.RenewTime; !got.Time.Equal(time.Now()) {
-			t.Errorf("the Lease was renewed at %v, want now, %v", got, time.Now())
-		}
+		got := w.lease().Spec.RenewTime
+		assert.True(t, got.Time.Equal(time.Now()), "the Lease was renewed at %v, want now, %v", got, time.Now())
 		time.Sleep(askTimeout)
 		synctest.Wait()
 		ready := conditionOf(w.fetch(), v1.NodeReady)
-		if ready == nil || !ready.LastHeartbeatTime.Time.Equal(time.Now()) {
-			t.Errorf("Ready of a runtime that hangs: %v, want a heartbeat of now, %v", ready, time.Now())
-		}
+		assert.True(t, ready != nil && ready.LastHeartbeatTime.Time.Equal(time.Now()),
+			"Ready of a runtime that hangs: %v, want a heartbeat of now, %v", ready, time.Now())
 	})
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -167,9 +163,8 @@ func TestLeaseAtTheStart(t *testing.T) {
 		w.mu.Unlock()
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		if lease := w.lease(); lease == nil || lease.OwnerReferences[0].Name != "node-1" {
-			t.Errorf("3 s after the API server came the Lease of a new Node is %v", lease)
-		}
+		lease := w.lease()
+		assert.True(t, lease != nil && lease.OwnerReferences[0].Name == "node-1", "3 s after the API server came the Lease of a new Node is %v", lease)
 	})
 }
 
@@ -187,12 +182,10 @@ func TestRuntimeLost(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, isDown, w.ready(), "Ready without a runtime")
 		node := w.fetch()
-		if got := conditionOf(node, v1.NodeReady).LastTransitionTime; !got.Time.Equal(time.Now()) {
-			t.Errorf("transition at %v, now is %v", got, time.Now())
-		}
-		if len(node.Status.Images) != 1 || node.Status.NodeInfo.ContainerRuntimeVersion != "containerd://2.4.2" {
-			t.Errorf("images %v, version %q", node.Status.Images, node.Status.NodeInfo.ContainerRuntimeVersion)
-		}
+		got := conditionOf(node, v1.NodeReady).LastTransitionTime
+		assert.True(t, got.Time.Equal(time.Now()), "transition at %v, now is %v", got, time.Now())
+		assert.True(t, len(node.Status.Images) == 1 && node.Status.NodeInfo.ContainerRuntimeVersion == "containerd://2.4.2",
+			"images %v, version %q", node.Status.Images, node.Status.NodeInfo.ContainerRuntimeVersion)
 		w.runtime.set(func(f *fakeRuntime) { f.down = nil })
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -318,9 +311,7 @@ func TestPressure(t *testing.T) {
 		w.node.Changed()
 		synctest.Wait()
 		c := conditionOf(w.fetch(), v1.NodeDiskPressure)
-		if c.Status != v1.ConditionTrue || c.Reason != "KubeletHasDiskPressure" || c.Message != "kubelet has disk pressure" {
-			t.Errorf("DiskPressure = %v", c)
-		}
+		assert.True(t, c.Status == v1.ConditionTrue && c.Reason == "KubeletHasDiskPressure" && c.Message == "kubelet has disk pressure", "DiskPressure = %v", c)
 		assert.Deep(t, "events", []string{"Normal NodeHasDiskPressure: Node node-1 status is now: NodeHasDiskPressure"}, w.takeEvents())
 	})
 }

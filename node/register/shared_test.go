@@ -31,25 +31,19 @@ func TestSharedFollowsEachNode(t *testing.T) {
 	}
 	b.object.publish(node("b", "7"), false) // as registered
 	try(store.Replace([]any{node("a", "3"), node("c", "4")}, "5"))
-	if got := a.object.newest.Load(); got == nil || got.ResourceVersion != "3" {
-		t.Errorf("the list has not told a: %v", got)
-	}
+	got := a.object.newest.Load()
+	assert.True(t, got != nil && got.ResourceVersion == "3", "the list has not told a: %v", got)
 	assert.True(t, !b.calls.absent(), "b is gone, which is newer than the list")
 	assert.True(t, !a.calls.take().back && !a.link.over.isGiven(), "the first list ends an outage")
 	try(store.Update(node("a", "8")))
-	if got := a.object.newest.Load(); got.ResourceVersion != "8" {
-		t.Errorf("a is %s after an update", got.ResourceVersion)
-	}
+	got = a.object.newest.Load()
+	assert.True(t, got.ResourceVersion == "8", "a is %s after an update", got.ResourceVersion)
 	try(store.Delete(node("b", "9")))
-	if !b.calls.absent() || a.calls.absent() {
-		t.Errorf("b was deleted: gone are a %t, b %t", a.calls.absent(), b.calls.absent())
-	}
+	assert.True(t, b.calls.absent() && !a.calls.absent(), "b was deleted: gone are a %t, b %t", a.calls.absent(), b.calls.absent())
 	try(store.Add(node("b", "10")))
 	assert.True(t, !b.calls.absent(), "b is there again")
 	try(store.Replace([]any{node("b", "10")}, "11"))
-	if !a.calls.absent() || b.calls.absent() {
-		t.Errorf("the second list has no a: gone are a %t, b %t", a.calls.absent(), b.calls.absent())
-	}
+	assert.True(t, a.calls.absent() && !b.calls.absent(), "the second list has no a: gone are a %t, b %t", a.calls.absent(), b.calls.absent())
 	assert.True(t, b.calls.take().back && b.link.over.isGiven(), "the second list ends no outage")
 	s.remove(b)
 	try(store.Delete(node("b", "12")))
@@ -69,23 +63,18 @@ func TestSharedCutsANodeOff(t *testing.T) {
 	store := sharedNodes{s}
 	s.add(f)
 	version := func() string { return f.object.newest.Load().ResourceVersion }
-	if err := store.Replace([]any{node("3")}, "3"); err != nil || version() != "3" {
-		t.Fatalf("the list: %s, %v", version(), err)
-	}
+	err := store.Replace([]any{node("3")}, "3")
+	assert.Require(t, err == nil && version() == "3", "the list: %s, %v", version(), err)
 	s.Cut("a")
-	if err := store.Update(node("5")); err != nil || version() != "3" {
-		t.Errorf("cut off it hears of %s, %v", version(), err)
-	}
+	err = store.Update(node("5"))
+	assert.True(t, err == nil && version() == "3", "cut off it hears of %s, %v", version(), err)
 	s.Join(t.Context(), "a")
-	if version() != "7" || !f.calls.take().back || !f.link.over.isGiven() {
-		t.Errorf("it is back with version %s, want that which the API server has now, and the end of an outage", version())
-	}
-	if err := store.Update(node("8")); err != nil || version() != "8" {
-		t.Errorf("after it is back it hears of %s, %v", version(), err)
-	}
+	assert.True(t, version() == "7" && f.calls.take().back && f.link.over.isGiven(),
+		"it is back with version %s, want that which the API server has now, and the end of an outage", version())
+	err = store.Update(node("8"))
+	assert.True(t, err == nil && version() == "8", "after it is back it hears of %s, %v", version(), err)
 	s.Cut("a")
 	assert.Must(t, client.CoreV1().Nodes().Delete(t.Context(), "a", metav1.DeleteOptions{}))
-	if s.Join(t.Context(), "a"); !f.calls.absent() {
-		t.Error("the Node was deleted meanwhile, and it has not heard")
-	}
+	s.Join(t.Context(), "a")
+	assert.True(t, f.calls.absent(), "the Node was deleted meanwhile, and it has not heard")
 }

@@ -35,9 +35,8 @@ func TestCheckpoint(t *testing.T) {
 		"main": "120 s (120)", "main?timeout=60": "120 s (120)", "main?timeout=1&timeout=300": "300 s (300)",
 	} {
 		answer := ask(query)
-		if !regexp.MustCompile(`^200 \{"items":\["` + regexp.QuoteMeta(c.Folders.Checkpoints) + "/" + file + `"\]\}$`).MatchString(answer) {
-			t.Errorf("A-NODE-7 %s: answer %s", query, answer)
-		}
+		assert.True(t, regexp.MustCompile(`^200 \{"items":\["`+regexp.QuoteMeta(c.Folders.Checkpoints)+"/"+file+`"\]\}$`).MatchString(answer),
+			"A-NODE-7 %s: answer %s", query, answer)
 		if got := fmt.Sprint(runtime.asked); !regexp.MustCompile(`^\[checkpoint c1 in ` + regexp.QuoteMeta(want) + " to " + file + `\]$`).MatchString(got) {
 			t.Errorf("A-NODE-7 %s: the runtime is asked %s", query, got)
 		}

@@ -67,9 +67,8 @@ func TestController(t *testing.T) {
 		"nobody":                  {ca.controllerClient(t, s), codes.Unauthenticated},
 		"a user who may only get": {ca.controllerClient(t, s, ca.sign(t, "bob")), codes.PermissionDenied},
 	} {
-		if _, err := test.client.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "b"}); status.Code(err) != test.want {
-			t.Errorf("%s: %v, want %v", name, err, test.want)
-		}
+		_, err := test.client.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "b"})
+		assert.True(t, status.Code(err) == test.want, "%s: %v, want %v", name, err, test.want)
 	}
 	select {
 	case err := <-answer:
@@ -78,16 +77,14 @@ func TestController(t *testing.T) {
 		close(let)
 	}
 	assert.NoError(t, <-answer)
-	if _, err := alice.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "full"}); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "no room") {
-		t.Errorf("an error of the driver: %v", err)
-	}
+	_, err := alice.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "full"})
+	assert.True(t, status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "no room"), "an error of the driver: %v", err)
 
 	without, ca, api, _ := secured(t, nil)
 	api.allowed["alice create proxy"] = true
 	response, err := ca.client(t, ca.sign(t, "alice")).Post("https://"+without.Addr().String()+csi.Controller_CreateVolume_FullMethodName, "application/grpc", http.NoBody)
 	assert.Must(t, err)
 	defer response.Body.Close()
-	if text, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusNotFound {
-		t.Errorf("without a driver: %s %q (%v)", response.Status, text, err)
-	}
+	text, err := io.ReadAll(response.Body)
+	assert.True(t, err == nil && response.StatusCode == http.StatusNotFound, "without a driver: %s %q (%v)", response.Status, text, err)
 }

@@ -117,8 +117,7 @@ func testConfig(t *testing.T, node *fakeNode) Config {
 // serve runs a server until the test ends.
 func serveTest(t *testing.T, c Config) *Server {
 	t.Helper()
-	s, err := New(c)
-	assert.Must(t, err)
+	s := assert.Get(New(c)).Must(t)
 	assert.Must(t, s.Listen())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -138,32 +137,27 @@ type authority struct {
 
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	assert.Must(t, err)
+	key := assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	assert.Must(t, err)
-	cert, err := x509.ParseCertificate(der)
-	assert.Must(t, err)
+	der := assert.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)).Must(t)
+	cert := assert.Get(x509.ParseCertificate(der)).Must(t)
 	return &authority{cert: cert, key: key}
 }
 
 // sign makes a certificate of a user in groups, which serves 127.0.0.1, too.
 func (a *authority) sign(t *testing.T, user string, groups ...string) tls.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	assert.Must(t, err)
+	key := assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: user, Organization: groups},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
-	assert.Must(t, err)
+	der := assert.Get(x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)).Must(t)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
@@ -248,8 +242,7 @@ func serving(t *testing.T, ca *authority) *tls.Config {
 
 func freePort(t *testing.T) int32 {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	l := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	defer func() { _ = l.Close() }()
 	return int32(l.Addr().(*net.TCPAddr).Port)
 }

@@ -47,11 +47,9 @@ func connectTo(t *testing.T, conn httpstream.Connection, id, port int) (out, fai
 	headers.Set(v1.PortHeader, strconv.Itoa(port))
 	headers.Set(v1.PortForwardRequestIDHeader, strconv.Itoa(id))
 	headers.Set(v1.StreamType, v1.StreamTypeError)
-	said, err := conn.CreateStream(headers)
-	assert.Must(t, err)
+	said := assert.Get(conn.CreateStream(headers)).Must(t)
 	headers.Set(v1.StreamType, v1.StreamTypeData)
-	data, err := conn.CreateStream(headers)
-	assert.Must(t, err)
+	data := assert.Get(conn.CreateStream(headers)).Must(t)
 	_, _ = io.WriteString(data, "in") // a connection that is reset takes it, or not
 	_ = data.Close()
 	text, _ := io.ReadAll(data)
@@ -97,9 +95,8 @@ func TestOneConnectionFails(t *testing.T) {
 		{80, "out for in", ""}, {reset, "", ""}, {refused, "", ""}, {80, "out for in", ""}, {broken, "", "error forwarding port 9003 to pod web_default, uid u1: socat was not found"}, {gone, "", "broken pipe"},
 	} {
 		out, said := connectTo(t, conn, i, tc.port)
-		if out != tc.out || !strings.Contains(said, tc.said) || tc.said == "" && said != "" {
-			t.Errorf("port %d: %q, said %q; want %q and %q", tc.port, out, said, tc.out, tc.said)
-		}
+		assert.True(t, out == tc.out && strings.Contains(said, tc.said) && (tc.said != "" || said == ""),
+			"port %d: %q, said %q; want %q and %q", tc.port, out, said, tc.out, tc.said)
 	}
 }
 

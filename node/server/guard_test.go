@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
@@ -49,16 +48,13 @@ func securedWith(t *testing.T, change func(*Config)) (*Server, *authority, *revi
 
 func get(t *testing.T, client *http.Client, s *Server, path, token string) string {
 	t.Helper()
-	request, err := http.NewRequest(http.MethodGet, "https://"+s.Addr().String()+path, nil)
-	assert.Must(t, err)
+	request := assert.Get(http.NewRequest(http.MethodGet, "https://"+s.Addr().String()+path, nil)).Must(t)
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := client.Do(request)
-	assert.Must(t, err)
+	response := assert.Get(client.Do(request)).Must(t)
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	assert.Must(t, err)
+	text := assert.Get(io.ReadAll(response.Body)).Must(t)
 	return fmt.Sprintf("%d %s", response.StatusCode, text)
 }
 
@@ -128,18 +124,15 @@ func TestAnswersAreNotKeptWithoutTTL(t *testing.T) {
 func TestManyConnections(t *testing.T) {
 	s, ca, api, _ := secured(t, nil)
 	api.allowed["ann get healthz"] = true
-	first, err := net.Dial("tcp", s.Addr().String())
-	assert.Must(t, err)
+	first := assert.Get(net.Dial("tcp", s.Addr().String())).Must(t)
 	defer first.Close()
 	for range 1100 {
-		silent, err := net.Dial("tcp", s.Addr().String())
-		assert.Must(t, err)
+		silent := assert.Get(net.Dial("tcp", s.Addr().String())).Must(t)
 		defer silent.Close()
 	}
 	assert.Equal(t, "200 ok", get(t, ca.client(t, ca.sign(t, "ann")), s, "/healthz", ""), "a user beside many silent connections")
-	if n, err := first.Read(make([]byte, 1)); err == nil {
-		t.Errorf("the first of too many connections has %d bytes, want its end", n)
-	}
+	n, err := first.Read(make([]byte, 1))
+	assert.True(t, err != nil, "the first of too many connections has %d bytes, want its end", n)
 }
 
 func TestAnonymous(t *testing.T) {
@@ -150,12 +143,8 @@ func TestAnonymous(t *testing.T) {
 	})
 	api.allowed["system:anonymous get healthz"] = true
 	want := "403 Forbidden (user=system:anonymous, verb=get, resource=nodes, subresource(s)=[pods proxy])\n"
-	if diff := cmp.Diff(want, get(t, ca.client(t), s, "/pods", "")); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if diff := cmp.Diff("200 ok", get(t, ca.client(t), s, "/healthz", "")); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	assert.Deep(t, "", want, get(t, ca.client(t), s, "/pods", ""))
+	assert.Deep(t, "", "200 ok", get(t, ca.client(t), s, "/healthz", ""))
 	assert.Deep(t, "a bad token is not anonymous", "401 Unauthorized", get(t, ca.client(t), s, "/healthz", "bad"))
 }
 

@@ -34,8 +34,7 @@ func writeLogs(t *testing.T, files map[string]string) string {
 
 func appendLog(t *testing.T, dir, name, text string) {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(dir, "main", name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	assert.Must(t, err)
+	f := assert.Get(os.OpenFile(filepath.Join(dir, "main", name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)).Must(t)
 	defer f.Close()
 	assert.Must(t, assert.ErrorOf(f.WriteString(text)))
 }
@@ -116,8 +115,7 @@ func ask1(t *testing.T, c Config, path string) string { return request1(t, c, ht
 
 func request1(t *testing.T, c Config, method, path string) string {
 	t.Helper()
-	s, err := New(c)
-	assert.Must(t, err)
+	s := assert.Get(New(c)).Must(t)
 	answer := httptest.NewRecorder()
 	s.guard.protect(s.routes()).ServeHTTP(answer, httptest.NewRequest(method, path, nil))
 	return fmt.Sprintf("%d %s", answer.Code, answer.Body)
@@ -133,8 +131,7 @@ func TestFollow(t *testing.T) {
 		node := &fakeNode{logs: dir}
 		node.set(testPod(runningStatus(0)))
 		s, client, base := overTLS(t, testConfig(t, node))
-		response, err := client.Get(base + "/containerLogs/default/web/main?follow=true&tailLines=1")
-		assert.Must(t, err)
+		response := assert.Get(client.Get(base + "/containerLogs/default/web/main?follow=true&tailLines=1")).Must(t)
 		defer response.Body.Close()
 		lines := bufio.NewReader(response.Body)
 		expect := func(want string) {
@@ -188,14 +185,12 @@ func TestFollowersEndWithTheServer(t *testing.T) {
 	c := testConfig(t, node)
 	ca := newAuthority(t)
 	c.TLS = serving(t, ca)
-	s, err := New(c)
-	assert.Must(t, err)
+	s := assert.Get(New(c)).Must(t)
 	assert.Must(t, s.Listen())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx) }()
-	response, err := ca.client(t).Get("https://" + s.Addr().String() + "/containerLogs/default/web/main?follow=true")
-	assert.Must(t, err)
+	response := assert.Get(ca.client(t).Get("https://" + s.Addr().String() + "/containerLogs/default/web/main?follow=true")).Must(t)
 	defer response.Body.Close()
 	cancel()
 	assert.NoError(t, <-ended)
@@ -223,8 +218,7 @@ func TestFolder(t *testing.T) {
 	for path, text := range map[string]string{outside + "/secret": "secret", dir + "/a.log": "hello"} {
 		assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	up, err := filepath.Rel(dir, outside+"/secret")
-	assert.Must(t, err)
+	up := assert.Get(filepath.Rel(dir, outside+"/secret")).Must(t)
 	for link, to := range map[string]string{"absolute": dir + "/a.log", "relative": "a.log", "out": outside + "/secret", "outdir": outside, "up": up} {
 		assert.Must(t, os.Symlink(to, filepath.Join(dir, link)))
 	}

@@ -73,12 +73,10 @@ func TestQueries(t *testing.T) {
 func TestWithoutJournal(t *testing.T) {
 	h := machine(t)
 	t.Setenv("PATH", t.TempDir())
-	if got, want := recorded(h, "/logs/?query=app"), "200 plain"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got, want := recorded(h, "/logs/?query=a"), "200 \nlog not found for a\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	got, want := recorded(h, "/logs/?query=app"), "200 plain"
+	assert.True(t, got == want, "%q, want %q", got, want)
+	got, want = recorded(h, "/logs/?query=a"), "200 \nlog not found for a\n"
+	assert.True(t, got == want, "%q, want %q", got, want)
 }
 
 // TestJournalFails: A-NODE-4, what goes wrong is a line of the answer.
@@ -98,8 +96,7 @@ func TestPacked(t *testing.T) {
 	asked.Header.Set("Accept-Encoding", "gzip")
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, asked)
-	unpacked, err := gzip.NewReader(answer.Body)
-	assert.Must(t, err)
+	unpacked := assert.Get(gzip.NewReader(answer.Body)).Must(t)
 	text, err := io.ReadAll(unpacked)
 	got := fmt.Sprintf("%s %s %v", answer.Header().Get("Content-Encoding"), text, err)
 	assert.True(t, got == "gzip plain <nil>", "%s", got)
@@ -128,13 +125,11 @@ func FuzzRequest(f *testing.F) {
 		node.set(testPod(runningStatus(0)))
 		c := testConfig(t, node)
 		c.Folders.Journal = filepath.Join(dir, "journal")
-		s, err := New(c)
-		assert.Must(t, err)
+		s := assert.Get(New(c)).Must(t)
 		answer := httptest.NewRecorder()
 		request := (&http.Request{Method: method, URL: &url.URL{Path: path, RawQuery: query}, Header: http.Header{}, Body: http.NoBody, Proto: "HTTP/1.1", RemoteAddr: "127.0.0.1:1"}).WithContext(t.Context())
 		s.guard.protect(s.routes()).ServeHTTP(answer, request)
-		if answer.Code < 200 || strings.Contains(answer.Body.String(), secret) {
-			t.Fatalf("%s %q?%q: %d %s", method, path, query, answer.Code, answer.Body)
-		}
+		assert.Require(t, answer.Code >= 200 && !strings.Contains(answer.Body.String(), secret),
+			"%s %q?%q: %d %s", method, path, query, answer.Code, answer.Body)
 	})
 }

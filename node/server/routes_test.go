@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
@@ -114,19 +113,16 @@ func TestConfigz(t *testing.T) {
 	}
 	err := json.Unmarshal([]byte(text), &got)
 	assert.Require(t, err == nil && code == "200", "%s %v: %s", code, err, text)
-	diff := cmp.Diff(*c.Kubelet, got.Kubeletconfig)
-	assert.True(t, diff == "", "-want +got:\n%s", diff)
+	assert.Deep(t, "", *c.Kubelet, got.Kubeletconfig)
 }
 
 func TestPagesAreText(t *testing.T) {
 	c := testConfig(t, &fakeNode{})
 	c.About.Flags = map[string]string{"v": "2", "config": "/x"}
-	if got, want := ask1(t, c, "/flagz"), "\nconfig=/x\nv=2\n"; !strings.HasSuffix(got, want) {
-		t.Errorf("flagz %q does not end with %q", got, want)
-	}
-	if got := ask1(t, c, "/statusz"); !strings.HasPrefix(got, "200 \nkubelet statusz\n") {
-		t.Errorf("statusz %q", got)
-	}
+	got, want := ask1(t, c, "/flagz"), "\nconfig=/x\nv=2\n"
+	assert.True(t, strings.HasSuffix(got, want), "flagz %q does not end with %q", got, want)
+	got = ask1(t, c, "/statusz")
+	assert.True(t, strings.HasPrefix(got, "200 \nkubelet statusz\n"), "statusz %q", got)
 }
 
 // TestPodsAreThoseOfTheSources: A-NODE-6, with their statuses.
@@ -154,8 +150,7 @@ func TestReadOnlyPort(t *testing.T) {
 	s := serveTest(t, c)
 	base := "http://" + s.listeners[1].Addr().String()
 	for path, want := range map[string]int{"/pods": 200, "/healthz": 200, "/exec/a/b/c": 405, "/logs/": 405, "/configz": 404} {
-		response, err := http.Get(base + path)
-		assert.Must(t, err)
+		response := assert.Get(http.Get(base + path)).Must(t)
 		response.Body.Close()
 		assert.Equal(t, want, response.StatusCode, "%s", path)
 	}
@@ -189,8 +184,7 @@ func TestPodsThatAreNotKnownYet(t *testing.T) {
 		}
 		node.set()
 		began = time.Now()
-		if got := ask(s); got != `404 pod "web" does not exist` || time.Since(began) != 0 {
-			t.Errorf("of no pod: %s after %s", got, time.Since(began))
-		}
+		got := ask(s)
+		assert.True(t, got == `404 pod "web" does not exist` && time.Since(began) == 0, "of no pod: %s after %s", got, time.Since(began))
 	})
 }

@@ -71,8 +71,7 @@ func sessionOn(ctx context.Context, address, path string, o remotecommand.Stream
 func nodeWith(t *testing.T, c Config) (address string, end func()) {
 	t.Helper()
 	c.TLS = serving(t, newAuthority(t))
-	s, err := New(c)
-	assert.Must(t, err)
+	s := assert.Get(New(c)).Must(t)
 	assert.Must(t, s.Listen())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -119,9 +118,8 @@ func TestSessionsSayHowTheyEnd(t *testing.T) {
 		wanted := cristreaming.Options{Stdin: true, Stdout: true}
 		c := streamConfig(t, &fakeRuntime{url: streamingServer(t, wanted, func(ctx context.Context, in io.Reader, out, stderr io.Writer, cut func()) error {
 			text := make([]byte, 2)
-			if _, err := io.ReadFull(in, text); err != nil || string(text) != "in" {
-				t.Errorf("%s: read %q, %v", tc.name, text, err)
-			}
+			_, err := io.ReadFull(in, text)
+			assert.True(t, err == nil && string(text) == "in", "%s: read %q, %v", tc.name, text, err)
 			assert.NoError(t, assert.ErrorOf(io.WriteString(out, "out")), tc.name)
 			return tc.run(ctx, in, out, stderr, cut)
 		})})
@@ -180,9 +178,8 @@ func TestOldWebSockets(t *testing.T) {
 		if wanted.Stderr {
 			o.Stderr = io.Discard
 		}
-		if err := e.StreamWithContext(t.Context(), o); err != nil || out.String() != "out" {
-			t.Errorf("%s: %q, %v", query, &out, err)
-		}
+		err = e.StreamWithContext(t.Context(), o)
+		assert.True(t, err == nil && out.String() == "out", "%s: %q, %v", query, &out, err)
 		end()
 	}
 }
@@ -239,11 +236,9 @@ func TestNothingIsMissing(t *testing.T) {
 		address, end := nodeWith(t, c)
 		put(t, log, read)
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-		answer, err := client.Get("https://" + address + "/containerLogs/default/web/main")
-		assert.Must(t, err)
-		if text, err := io.ReadAll(answer.Body); err != nil || string(text) != "one\nerr\n" {
-			t.Errorf("the log: %q, %v", text, err)
-		}
+		answer := assert.Get(client.Get("https://" + address + "/containerLogs/default/web/main")).Must(t)
+		text, err := io.ReadAll(answer.Body)
+		assert.True(t, err == nil && string(text) == "one\nerr\n", "the log: %q, %v", text, err)
 		_ = answer.Body.Close() // only read
 		put(t, log, read+between)
 		var out, stderr strings.Builder

@@ -76,8 +76,7 @@ func TestBusHangs(t *testing.T) {
 	bus.Stop()
 	path := strings.TrimPrefix(bus.Address(), "unix:path=")
 	assert.Must(t, os.Remove(path))
-	hangs, err := net.Listen("unix", path)
-	assert.Must(t, err)
+	hangs := assert.Get(net.Listen("unix", path)).Must(t)
 	w := New(Config{
 		Bus: Bus{bus.Address(), 100 * time.Millisecond}, DropIns: t.TempDir(), Record: filepath.Join(t.TempDir(), "times.json"),
 		Changed: func() {}, Log: slog.New(slog.DiscardHandler),
@@ -188,9 +187,7 @@ func TestConnectionLost(t *testing.T) {
 	case <-m.logind.Locks: // it was back before the shutdown began
 		m.shutdown(true)
 	case got := <-m.calls:
-		if got != "began" || !held(second) {
-			t.Errorf("told %q, the lock is held: %t", got, held(second))
-		}
+		assert.True(t, got == "began" && held(second), "told %q, the lock is held: %t", got, held(second))
 		m.calls <- got
 	case <-time.After(patience):
 		t.Fatal("the shutdown is not told of")

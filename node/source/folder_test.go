@@ -143,8 +143,7 @@ func TestFolderWriter(t *testing.T) {
 	path := filepath.Join(l.dir, "a.yaml")
 	text := manifestOf("a", "i", "") + "---\n" + manifestOf("b", "i", "")
 	half := len(manifestOf("a", "i", ""))
-	writer, err := os.Create(path)
-	assert.Must(t, err)
+	writer := assert.Get(os.Create(path)).Must(t)
 	if written, _ := pathwatch.IsWritten(openFile(t, path)); !written {
 		t.Log("this file system knows no leases: a file counts as written")
 	}
@@ -157,8 +156,7 @@ func TestFolderWriter(t *testing.T) {
 	assert.Must(t, writer.Close())
 	l.want("closed", "wanted file a-n", "wanted file b-n", "heard file")
 
-	writer, err = os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
-	assert.Must(t, err)
+	writer = assert.Get(os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)).Must(t)
 	put(text[half:])
 	l.want("half again")
 	l.now = l.now.Add(writingUntil)
@@ -167,8 +165,7 @@ func TestFolderWriter(t *testing.T) {
 }
 
 func openFile(t *testing.T, path string) *os.File {
-	f, err := os.Open(path)
-	assert.Must(t, err)
+	f := assert.Get(os.Open(path)).Must(t)
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
@@ -239,16 +236,14 @@ func TestFolderObjects(t *testing.T) {
 	l := newLooker(t)
 	l.write("pod.yaml", manifestOf("a", "i", ", envFrom: [{configMapRef: {name: c}}, {secretRef: {name: s, optional: true}}]")+"---\n"+manifestOf("b", "i", ""))
 	l.want("without", "wanted file b-n", "heard file")
-	if _, err := l.file.ConfigMap("default", "c"); !apierrors.IsNotFound(err) {
-		t.Errorf("ConfigMap: %v", err)
-	}
+	_, err := l.file.ConfigMap("default", "c")
+	assert.True(t, apierrors.IsNotFound(err), "ConfigMap: %v", err)
 	l.write("z.yaml", configMapOf("c", "1"))
 	l.want("complete", "wanted file a-n", "changed default [c]")
 	l.write("z.yaml", configMapOf("c", "2"))
 	l.want("changed", "changed default [c]", "wanted file a-n")
-	if c, err := l.file.ConfigMap("default", "c"); err != nil || c.Data["k"] != "2" {
-		t.Errorf("ConfigMap %v: %v", c, err)
-	}
+	c, err := l.file.ConfigMap("default", "c")
+	assert.True(t, err == nil && c.Data["k"] == "2", "ConfigMap %v: %v", c, err)
 	l.write("z.yaml", "# again\n"+configMapOf("c", "2"))
 	l.want("no change")
 	l.write("y.yaml", configMapOf("c", "3"))
@@ -256,9 +251,8 @@ func TestFolderObjects(t *testing.T) {
 	l.wantLog("twice", "ConfigMap default/c is in another file already")
 	l.write("y.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: v}\n")
 	l.want("a Secret", "changed default [c s]", "wanted file a-n")
-	if s, err := l.file.Secret("default", "s"); err != nil || string(s.Data["k"]) != "v" {
-		t.Errorf("Secret %v: %v", s, err)
-	}
+	s, err := l.file.Secret("default", "s")
+	assert.True(t, err == nil && string(s.Data["k"]) == "v", "Secret %v: %v", s, err)
 	l.remove("z.yaml")
 	l.want("gone: the pod runs on", "changed default [c]", "wanted file a-n")
 	l.wantLog("gone", `there is no ConfigMap \"c\"`)

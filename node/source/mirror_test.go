@@ -125,8 +125,7 @@ func changesLast(actions []string) (list []string) {
 }
 
 func (w *mirrorWorld) pod(name string) *v1.Pod {
-	pod, err := w.client.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), "default", name)
-	assert.Must(w.t, err)
+	pod := assert.Get(w.client.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), "default", name)).Must(w.t)
 	return pod.(*v1.Pod).DeepCopy()
 }
 
@@ -142,9 +141,7 @@ func TestMirrorLife(t *testing.T) {
 		assert.Deep(t, "owner", owners, got.OwnerReferences)
 		uid := w.mirrors.Of("static-1").UID
 		back, found := w.mirrors.StaticOf(uid)
-		if !found || uid != "mirror-1" || back != "static-1" || w.mirrors.Count() != 1 {
-			t.Errorf("translated to %s and back to %s (%v)", uid, back, found)
-		}
+		assert.True(t, found && uid == "mirror-1" && back == "static-1" && w.mirrors.Count() == 1, "translated to %s and back to %s (%v)", uid, back, found)
 
 		deleting := w.pod("a")
 		deleting.ResourceVersion = "9"
@@ -254,7 +251,6 @@ func TestMirrorOf(t *testing.T) {
 	pod.Spec.ImagePullSecrets = []v1.LocalObjectReference{{Name: "s"}}
 	got := mirrorOf(pod, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	want := map[string]string{HashAnnotation: "1", SourceAnnotation: "file", v1.MirrorPodAnnotationKey: "1", WithoutDataAnnotation: "spec.imagePullSecrets"}
-	if diff := cmp.Diff(want, got.Annotations); diff != "" || got.Spec.ImagePullSecrets != nil || got.UID != "" {
-		t.Errorf("UID %q, spec %v, annotations (-want +got):\n%s", got.UID, got.Spec, diff)
-	}
+	diff := cmp.Diff(want, got.Annotations)
+	assert.True(t, diff == "" && got.Spec.ImagePullSecrets == nil && got.UID == "", "UID %q, spec %v, annotations (-want +got):\n%s", got.UID, got.Spec, diff)
 }

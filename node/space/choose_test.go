@@ -128,7 +128,6 @@ func TestRipens(t *testing.T) {
 	got := p.Ripens([]Image{ago("old", 11, -1), ago("used", 9, 0, inUse), ago("next", 7, -1), ago("later", 2, -1)}, start)
 	want := start.Add(3 * time.Minute)
 	assert.True(t, got.Equal(want), "ripens at %v, want %v", got, want)
-	if got := p.Ripens([]Image{ago("old", 11, -1)}, start); !got.IsZero() {
-		t.Errorf("with old images only, one ripens at %v", got)
-	}
+	got = p.Ripens([]Image{ago("old", 11, -1)}, start)
+	assert.True(t, got.IsZero(), "with old images only, one ripens at %v", got)
 }

@@ -22,8 +22,7 @@ import (
 
 func thresholds(t *testing.T, hard map[string]string) []pressure.Threshold {
 	t.Helper()
-	list, err := pressure.ParseThresholds(&kubeletconfig.KubeletConfiguration{EvictionHard: hard})
-	assert.Must(t, err)
+	list := assert.Get(pressure.ParseThresholds(&kubeletconfig.KubeletConfiguration{EvictionHard: hard})).Must(t)
 	return list
 }
 
@@ -78,18 +77,16 @@ func TestAlarm(t *testing.T) {
 		}
 	})
 	measured := make(chan struct{}, 1)
-	kernel, err := newKernel(name, func() {
+	kernel := assert.Get(newKernel(name, func() {
 		select {
 		case measured <- struct{}{}:
 		default:
 		}
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	ended := make(chan struct{})
 	go func() { defer close(ended); kernel.run(t.Context(), slog.New(slog.DiscardHandler)) }()
 	t.Cleanup(func() { <-ended })
-	before, err := stats.ReadMemory(name)
-	assert.Must(t, err)
+	before := assert.Get(stats.ReadMemory(name)).Must(t)
 	assert.Must(t, kernel.alarm(name, before.Usage+32<<20))
 	eater := exec.Command("sh", "-c", "echo $$ > "+filepath.Join(dir, "cgroup.procs")+" && head -c 128M /dev/zero | tail -c 128M | wc -c")
 	out, err := eater.CombinedOutput()
@@ -114,7 +111,6 @@ func TestConditions(t *testing.T) {
 	n := NewPressure(PressureConfig{Conditions: &Conditions{}, Changed: func() { changed++ }})
 	assert.True(t, !n.Conditions.Under(v1.NodeDiskPressure), "a node that was not measured is under pressure")
 	n.SetConditions([]v1.NodeConditionType{v1.NodeDiskPressure})
-	if !n.Conditions.Under(v1.NodeDiskPressure) || n.Conditions.Under(v1.NodeMemoryPressure) || changed != 1 {
-		t.Errorf("changed %d times, conditions are not those that were set", changed)
-	}
+	assert.True(t, n.Conditions.Under(v1.NodeDiskPressure) && !n.Conditions.Under(v1.NodeMemoryPressure) && changed == 1,
+		"changed %d times, conditions are not those that were set", changed)
 }

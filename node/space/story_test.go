@@ -97,19 +97,15 @@ func (s *story) passes(d time.Duration) {
 func (s *story) pull(names ...string) {
 	s.Helper()
 	for _, name := range names {
-		if _, err := s.claims.Pull(s.Context(), images.PullRequest{Image: name}); err != nil {
-			s.Fatalf("pull %s: %v", name, err)
-		}
+		_, err := s.claims.Pull(s.Context(), images.PullRequest{Image: name})
+		assert.Require(s, err == nil, "pull %s: %v", name, err)
 		s.passes(time.Minute)
 	}
 }
 
 // has are the images by their names.
 func (s *story) has() (names []string) {
-	answer, err := s.ListImages(s.Context(), nil)
-	if err != nil {
-		s.Fatal(err)
-	}
+	answer := assert.Get(s.ListImages(s.Context(), nil)).Must(s)
 	for _, image := range answer.Images {
 		names = append(names, strings.TrimSuffix(strings.TrimPrefix(image.RepoTags[0], "r.io/"), ":1"))
 	}
@@ -118,18 +114,15 @@ func (s *story) has() (names []string) {
 
 func (s *story) wantImages(want ...string) {
 	s.Helper()
-	if got := s.has(); !slices.Equal(got, want) {
-		s.Errorf("there are the images %q, want %q", got, want)
-	}
+	got := s.has()
+	assert.True(s, slices.Equal(got, want), "there are the images %q, want %q", got, want)
 }
 
 func (s *story) wantEvents(want ...string) {
 	s.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !slices.Equal(s.events, want) {
-		s.Errorf("events %q, want %q", s.events, want)
-	}
+	assert.True(s, slices.Equal(s.events, want), "events %q, want %q", s.events, want)
 	s.events = nil
 }
 
@@ -144,12 +137,9 @@ func (s *story) uses(names ...string) {
 
 // container is one that the runtime has, with an image and image volumes.
 func (s *story) container(uid, image string, volumes ...string) {
-	sandbox, err := s.RunPodSandbox(s.Context(), &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
+	sandbox := assert.Get(s.RunPodSandbox(s.Context(), &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: uid, Uid: uid, Namespace: "default"},
-	}})
-	if err != nil {
-		s.Fatal(err)
-	}
+	}})).Must(s)
 	config := &runtimeapi.ContainerConfig{
 		Metadata: &runtimeapi.ContainerMetadata{Name: "main"}, Image: &runtimeapi.ImageSpec{Image: image},
 		Labels: map[string]string{"io.kubernetes.pod.uid": uid},
@@ -157,9 +147,7 @@ func (s *story) container(uid, image string, volumes ...string) {
 	for _, volume := range volumes {
 		config.Mounts = append(config.Mounts, &runtimeapi.Mount{Image: &runtimeapi.ImageSpec{Image: volume}})
 	}
-	if _, err := s.CreateContainer(s.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: sandbox.PodSandboxId, Config: config}); err != nil {
-		s.Fatal(err)
-	}
+	assert.Must(s, assert.ErrorOf(s.CreateContainer(s.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: sandbox.PodSandboxId, Config: config})))
 }
 
 func name(i int) string { return fmt.Sprintf("r.io/%d:1", i) }
@@ -205,17 +193,15 @@ func TestCollectsWhenAPullFindsTheDiskFull(t *testing.T) {
 	tell(t, kubernetes, func(s *story) {
 		s.pull(name(0), name(1), name(2), name(3), name(4), name(5))
 		s.Fill(func(d *crifake.Disk) { d.Weights = map[string]int64{"r.io/large:1": 45, "r.io/huge:1": 90} })
-		if _, err := s.claims.Pull(s.Context(), images.PullRequest{Image: "r.io/large:1"}); err == nil {
-			t.Fatal("an image that has no room was pulled")
-		}
+		_, err := s.claims.Pull(s.Context(), images.PullRequest{Image: "r.io/large:1"})
+		assert.Require(t, err != nil, "an image that has no room was pulled")
 		s.passes(time.Second)
 		s.wantImages("2", "3", "4", "5")
 		s.pull("r.io/large:1")
 		s.passes(imagePeriod)
 		for range 2 {
-			if _, err := s.claims.Pull(s.Context(), images.PullRequest{Image: "r.io/huge:1"}); err == nil {
-				t.Fatal("an image that has no room was pulled")
-			}
+			_, err := s.claims.Pull(s.Context(), images.PullRequest{Image: "r.io/huge:1"})
+			assert.Require(t, err != nil, "an image that has no room was pulled")
 			s.passes(time.Second)
 		}
 		s.pull("r.io/huge:1")
@@ -256,9 +242,7 @@ func TestCollectsBeforeTheDiskIsFull(t *testing.T) {
 			fails(s)
 			s.pods = nil
 			for _, image := range []string{name(8), name(9)} {
-				if _, err := s.claims.Pull(s.Context(), images.PullRequest{Image: image}); err != nil {
-					s.Fatal(err)
-				}
+				assert.Must(s, assert.ErrorOf(s.claims.Pull(s.Context(), images.PullRequest{Image: image})))
 				s.passes(100 * time.Millisecond)
 			}
 		})
@@ -266,13 +250,9 @@ func TestCollectsBeforeTheDiskIsFull(t *testing.T) {
 	t.Run("a pull ends", func(t *testing.T) {
 		tell(t, kubernetes, func(s *story) {
 			fails(s)
-			if err := <-slowPull(s, 0); err != nil {
-				s.Fatal(err)
-			}
+			assert.Must(s, <-slowPull(s, 0))
 			s.passes(100 * time.Millisecond)
-			if len(s.has()) == 9 {
-				s.Error("no image was removed when the pull had ended")
-			}
+			assert.True(s, len(s.has()) != 9, "no image was removed when the pull had ended")
 		})
 	})
 	t.Run("a pull takes space", func(t *testing.T) {
@@ -281,12 +261,8 @@ func TestCollectsBeforeTheDiskIsFull(t *testing.T) {
 			ended := slowPull(s, 2)
 			s.Fill(func(d *crifake.Disk) { d.Other = 12 })
 			s.passes(2 * time.Second)
-			if len(s.has()) == 9 {
-				s.Error("no image was removed while the pull took the last of the disk")
-			}
-			if err := <-ended; err != nil {
-				s.Error(err)
-			}
+			assert.True(s, len(s.has()) != 9, "no image was removed while the pull took the last of the disk")
+			assert.NoError(s, <-ended)
 		})
 	})
 }
@@ -301,12 +277,10 @@ func TestRemovalAndLookExcludeEachOther(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- s.collector.ReclaimImages(context.Background()) }()
 		s.passes(time.Second) // it removes the first, and has chosen the second with it
-		if found, err := s.claims.Inspect(s.Context(), name(1)); err != nil || found == nil {
-			t.Fatalf("the second image: %v %v", found, err)
-		}
-		if found, err := s.claims.Inspect(s.Context(), name(0)); err != nil || found != nil {
-			t.Errorf("an image that is being removed is found: %v %v", found, err)
-		}
+		found, err := s.claims.Inspect(s.Context(), name(1))
+		assert.Require(t, err == nil && found != nil, "the second image: %v %v", found, err)
+		found, err = s.claims.Inspect(s.Context(), name(0))
+		assert.True(t, err == nil && found == nil, "an image that is being removed is found: %v %v", found, err)
 		assert.NoError(t, <-done)
 		s.wantImages("1")
 	})
@@ -404,8 +378,7 @@ func TestLooksForWhatPodsHaveLeft(t *testing.T) {
 func TestReclaimedSpaceIsThere(t *testing.T) {
 	tell(t, kubernetes, func(s *story) {
 		s.container("ended", "r.io/0:1")
-		answer, err := s.ListContainers(s.Context(), &runtimeapi.ListContainersRequest{})
-		assert.Must(t, err)
+		answer := assert.Get(s.ListContainers(s.Context(), &runtimeapi.ListContainersRequest{})).Must(t)
 		id := answer.Containers[0].Id
 		assert.Must(t, assert.ErrorOf(s.StartContainer(s.Context(), &runtimeapi.StartContainerRequest{ContainerId: id})))
 		s.Exit("ended/main", 0)

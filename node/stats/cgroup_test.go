@@ -47,12 +47,10 @@ func TestFiguresOfBothVersions(t *testing.T) {
 
 // TestRootIsRead: the machine's own cgroup, of whichever version.
 func TestRootIsRead(t *testing.T) {
-	c, err := read("/")
-	assert.Must(t, err)
+	c := assert.Get(read("/")).Must(t)
 	addPressure(c.Stats)
-	if c.CpuStats.CpuUsage.TotalUsage == 0 || c.workingSet() == 0 || c.workingSet() > c.MemoryStats.Usage.Usage {
-		t.Errorf("cpu %+v, memory %+v", c.CpuStats.CpuUsage, c.MemoryStats.Usage)
-	}
+	assert.True(t, c.CpuStats.CpuUsage.TotalUsage != 0 && c.workingSet() != 0 && c.workingSet() <= c.MemoryStats.Usage.Usage,
+		"cpu %+v, memory %+v", c.CpuStats.CpuUsage, c.MemoryStats.Usage)
 	assert.Fails(t, assert.ErrorOf(read("/there/is/none")), "a cgroup that is not there can be read")
 }
 

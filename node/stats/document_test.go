@@ -24,8 +24,7 @@ var documented = regexp.MustCompile("(?m)^\\| `(lifepod_[a-z_]+)` \\| ([a-z]+) \
 
 // lifepod's own metrics are those that docs/metrics.md has, with its types and labels.
 func TestDocument(t *testing.T) {
-	text, err := os.ReadFile("../../docs/metrics.md")
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile("../../docs/metrics.md")).Must(t)
 	var want []string
 	for _, row := range documented.FindAllStringSubmatch(string(text), -1) {
 		labels := strings.FieldsFunc(row[3], func(c rune) bool { return strings.ContainsRune("`, ", c) })
@@ -48,8 +47,7 @@ func own(t *testing.T) (list []string) {
 	running := v1.PodStatus{Phase: v1.PodPending, ContainerStatuses: []v1.ContainerStatus{{Name: "main", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}}
 	m.Status(pod, &v1.PodStatus{}, &running)
 	m.Carried(pod, lifecycle.CreateContainer{Container: "main"}, lifecycle.ContainerCreated{}, time.Second)
-	families, err := m.all.Gather()
-	assert.Must(t, err)
+	families := assert.Get(m.all.Gather()).Must(t)
 	for _, family := range families {
 		if !strings.HasPrefix(family.GetName(), "lifepod_") {
 			continue

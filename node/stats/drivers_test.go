@@ -27,15 +27,13 @@ import (
 func TestDrivers(t *testing.T) {
 	m := newMetrics()
 	socket := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	assert.Must(t, err)
+	l := assert.Get(net.Listen("unix", socket)).Must(t)
 	server := grpc.NewServer()
 	healthapi.RegisterHealthServer(server, health.NewServer())
 	go func() { _ = server.Serve(l) }() // until Stop
 	t.Cleanup(server.Stop)
 	for _, option := range []grpc.DialOption{m.CSI("disk"), m.Claims("gpu")} {
-		conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()), option)
-		assert.Must(t, err)
+		conn := assert.Get(grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()), option)).Must(t)
 		for _, service := range []string{"", "other", "other"} {
 			_, _ = healthapi.NewHealthClient(conn).Check(t.Context(), &healthapi.HealthCheckRequest{Service: service}) // it does not know the other
 		}
@@ -141,15 +139,13 @@ func TestDriverThatHangs(t *testing.T) {
 		})
 		for _, waits := range []time.Duration{sizePatience, 0, 0} {
 			began := time.Now()
-			if list := s.ofPod(t.Context()); len(list) != 1 || list[0].Name != "own" {
-				t.Errorf("volumes: %+v", list)
-			}
+			list := s.ofPod(t.Context())
+			assert.True(t, len(list) == 1 && list[0].Name == "own", "volumes: %+v", list)
 			assert.Equal(t, waits, time.Since(began), "the answer took")
 		}
 		close(released)
 		synctest.Wait()
-		if list := s.ofPod(t.Context()); len(list) != 2 {
-			t.Errorf("volumes: %+v", list)
-		}
+		list := s.ofPod(t.Context())
+		assert.True(t, len(list) == 2, "volumes: %+v", list)
 	})
 }

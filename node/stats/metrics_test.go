@@ -90,8 +90,7 @@ func TestRequests(t *testing.T) {
 		return &http.Response{StatusCode: http.StatusConflict}, nil
 	}))
 	for _, method := range []string{http.MethodPut, http.MethodPost} {
-		r, err := http.NewRequestWithContext(t.Context(), method, "https://api:6443/x", nil)
-		assert.Must(t, err)
+		r := assert.Get(http.NewRequestWithContext(t.Context(), method, "https://api:6443/x", nil)).Must(t)
 		_, _ = transport.RoundTrip(r)
 	}
 	served := m.HTTP("readonly", http.NotFoundHandler())

@@ -117,21 +117,18 @@ func TestResourceMetrics(t *testing.T) {
 		} {
 			assert.True(t, strings.Contains(got, want), "%s: no %q in\n%s", name, want, got)
 		}
-		if strings.Contains(got, `pod="f"`) || strings.Count(got, "container_start_time_seconds{") != 1 {
-			t.Errorf("%s: another's pod, or a container that ended:\n%s", name, got)
-		}
+		assert.True(t, !strings.Contains(got, `pod="f"`) && strings.Count(got, "container_start_time_seconds{") == 1,
+			"%s: another's pod, or a container that ended:\n%s", name, got)
 	}
 }
 
 func TestRuntimeThatFails(t *testing.T) {
 	away := newStats(&stub{podErr: status.Error(codes.Unavailable, "away")})
-	if got := get(away.ResourceHandler()); !strings.Contains(got, "resource_scrape_error 1") {
-		t.Errorf("a runtime that is away is asked for each pod: %s", got)
-	}
+	got := get(away.ResourceHandler())
+	assert.True(t, strings.Contains(got, "resource_scrape_error 1"), "a runtime that is away is asked for each pod: %s", got)
 	s := newStats(&stub{listErr: status.Error(codes.Unavailable, "away")})
-	if got := get(s.ResourceHandler()); !strings.Contains(got, "resource_scrape_error 1") {
-		t.Errorf("metrics: %s", got)
-	}
+	got = get(s.ResourceHandler())
+	assert.True(t, strings.Contains(got, "resource_scrape_error 1"), "metrics: %s", got)
 	assert.Equal(t, "Internal Error: list the runtime's sandboxes: away\n", get(s.SummaryHandler()), "summary")
 }
 
@@ -148,20 +145,17 @@ func TestScrapesShareAnAnswer(t *testing.T) {
 		})
 		for range 10 {
 			all.Go(func() {
-				if found, err := s.running(t.Context()); err != nil || len(found) != 1 {
-					t.Errorf("%d pods, %v", len(found), err)
-				}
+				found, err := s.running(t.Context())
+				assert.True(t, err == nil && len(found) == 1, "%d pods, %v", len(found), err)
 			})
 		}
 		time.Sleep(time.Millisecond)
 		cancel()
 		all.Wait()
-		if got := r.asked.Load(); got != 1 {
-			t.Errorf("the runtime was asked %d times", got)
-		}
-		if _, err := s.running(t.Context()); err != nil || r.asked.Load() != 2 {
-			t.Errorf("a later one: asked %d times, %v", r.asked.Load(), err)
-		}
+		got := r.asked.Load()
+		assert.True(t, got == 1, "the runtime was asked %d times", got)
+		_, err := s.running(t.Context())
+		assert.True(t, err == nil && r.asked.Load() == 2, "a later one: asked %d times, %v", r.asked.Load(), err)
 
 		all.Go(func() { _, _ = s.running(t.Context()) })
 		time.Sleep(r.takes / 2)
@@ -174,9 +168,8 @@ func TestScrapesShareAnAnswer(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if got := r.asked.Load(); got != 4 {
-			t.Errorf("the runtime was asked %d times, not once more for all", got)
-		}
+		got = r.asked.Load()
+		assert.True(t, got == 4, "the runtime was asked %d times, not once more for all", got)
 	})
 }
 
@@ -211,13 +204,11 @@ func TestVolumesAreMeasuredSeldom(t *testing.T) {
 	}
 	first := inodes()
 	write("two")
-	if got := inodes(); first != 2 || got != first || measured != 1 {
-		t.Errorf("%d inodes, then %d within the period, measured %d times", first, got, measured)
-	}
+	got := inodes()
+	assert.True(t, first == 2 && got == first && measured == 1, "%d inodes, then %d within the period, measured %d times", first, got, measured)
 	s.VolumePeriod = 0
-	if got := inodes(); got != 3 {
-		t.Errorf("%d inodes after the period", got)
-	}
+	got = inodes()
+	assert.True(t, got == 3, "%d inodes after the period", got)
 	s.volumes.forget(map[types.UID]*v1.Pod{})
 	assert.True(t, len(s.volumes.of) == 0, "sizes stay of a pod that is gone")
 	s.VolumePeriod = -1

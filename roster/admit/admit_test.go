@@ -77,7 +77,11 @@ func TestAdmit(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			node := testNode()
 			tc.node(node)
-			assert.Deep(t, "rejection", tc.want, Admit(tc.pod, Beside(tc.pod, tc.others), node))
+			var got *Refusal
+			if failures := Failures(tc.pod, Beside(tc.pod, tc.others), node); len(failures) > 0 {
+				got = failures[0].Refusal()
+			}
+			assert.Deep(t, "rejection", tc.want, got)
 		})
 	}
 }

@@ -30,8 +30,7 @@ func quantities(texts map[v1.ResourceName]string) v1.ResourceList {
 }
 
 func testHost(t *testing.T) Host {
-	sysctls, err := AllowSysctls("6.18.0", []string{"net.core.*"})
-	assert.Must(t, err)
+	sysctls := assert.Get(AllowSysctls("6.18.0", []string{"net.core.*"})).Must(t)
 	return Host{
 		Allocatable: quantities(map[v1.ResourceName]string{"cpu": "2", "memory": "1Gi", "hugepages-2Mi": "4Mi"}),
 		Sysctls:     sysctls,
@@ -127,13 +126,11 @@ func TestCheckOnABetterHost(t *testing.T) {
 		p.Spec.SecurityContext.SupplementalGroupsPolicy = ptr.To(v1.SupplementalGroupsPolicyStrict)
 		p.Spec.SecurityContext.AppArmorProfile = &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeRuntimeDefault}
 	})
-	if got := Check(pod, host); got != nil {
-		t.Errorf("refused: %v", got)
-	}
+	got := Check(pod, host)
+	assert.True(t, got == nil, "refused: %v", got)
 	pod.Annotations["kubernetes.io/config.source"] = "file"
-	if got := Check(pod, host); got == nil || got.Reason != "PodFeatureUnsupported" {
-		t.Errorf("a static pod with claims: %v (A-DRA-1)", got)
-	}
+	got = Check(pod, host)
+	assert.True(t, got != nil && got.Reason == "PodFeatureUnsupported", "a static pod with claims: %v (A-DRA-1)", got)
 }
 
 func TestLacksSELinux(t *testing.T) {

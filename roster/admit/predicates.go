@@ -40,16 +40,6 @@ func Failures(candidate *v1.Pod, others Others, node *v1.Node) []Failure {
 	return failures
 }
 
-// Admit is nil for a pod that the node has room for without preemption, else the
-// first failure.
-func Admit(candidate *v1.Pod, others Others, node *v1.Node) *Refusal {
-	failures := Failures(candidate, others, node)
-	if len(failures) == 0 {
-		return nil
-	}
-	return failures[0].Refusal()
-}
-
 // tolerates looks at taints that end pods only: the others are the scheduler's.
 func tolerates(candidate *v1.Pod, node *v1.Node) bool {
 	ends := func(taint *v1.Taint) bool { return taint.Effect == v1.TaintEffectNoExecute }

@@ -37,8 +37,7 @@ func TestSysctls(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run("A-ADM-6 "+tc.name, func(t *testing.T) {
-			allowed, err := AllowSysctls(tc.kernel, tc.unsafe)
-			assert.Must(t, err)
+			allowed := assert.Get(AllowSysctls(tc.kernel, tc.unsafe)).Must(t)
 			assert.Error(t, tc.wantText, allowed.check(tc.sysctl, &tc.pod))
 		})
 	}

@@ -47,8 +47,7 @@ func TestChoose(t *testing.T) {
 		{"all of a NUMA node, then others", need(3, func(n *DeviceNeed) { n.Affinity = []int64{1} }), []string{"g1"}, "g2 g3 g1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := ChooseDevices(tt.need, tt.prefer != nil)
-			assert.Must(t, err)
+			c := assert.Get(ChooseDevices(tt.need, tt.prefer != nil)).Must(t)
 			if c.Ask != nil {
 				c = c.Preferred(tt.prefer)
 			}
@@ -59,8 +58,7 @@ func TestChoose(t *testing.T) {
 
 // A-DEV-6: what the plugin is asked.
 func TestQuestion(t *testing.T) {
-	c, err := ChooseDevices(need(2, func(n *DeviceNeed) { n.Reusable, n.InUse = sets.New("g3"), sets.New("g3", "g0") }), true)
-	assert.Must(t, err)
+	c := assert.Get(ChooseDevices(need(2, func(n *DeviceNeed) { n.Reusable, n.InUse = sets.New("g3"), sets.New("g3", "g0") }), true)).Must(t)
 	want := &DeviceQuestion{Available: []string{"g1", "g2", "g3"}, MustInclude: []string{"g3"}, Size: 2}
 	assert.Deep(t, "A-DEV-6 question", want, c.Ask)
 }

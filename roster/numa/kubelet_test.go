@@ -215,8 +215,7 @@ func shownMemory(s numa.MemoryState) (who, nodes string) {
 
 func readScenarios(t *testing.T) []scenario {
 	t.Helper()
-	data, err := os.ReadFile(cmp.Or(os.Getenv("SCENARIOS"), "testdata/kubelet.jsonl"))
-	assert.Must(t, err)
+	data := assert.Get(os.ReadFile(cmp.Or(os.Getenv("SCENARIOS"), "testdata/kubelet.jsonl"))).Must(t)
 	var list []scenario
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, 1<<20)
@@ -258,9 +257,7 @@ func TestAsTheKubelet(t *testing.T) {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			r, err := s.resources()
 			if err != nil || s.Error != "" && len(s.Ops) == 0 {
-				if err == nil || s.Error == "" {
-					t.Fatalf("error %v, the kubelet's %q", err, s.Error)
-				}
+				assert.Require(t, err != nil && s.Error != "", "error %v, the kubelet's %q", err, s.Error)
 				return
 			}
 			s.play(t, r)
@@ -279,19 +276,15 @@ func (s scenario) compareFiles(t *testing.T, r *numa.Resources) {
 	}
 	assert.Must(t, errors.Join(managerstate.WriteCPUs(own, "static", r.CPUs.State()), managerstate.WriteMemory(own, "Static", r.Memory.State())))
 	for _, dir := range []string{kubelet, own} {
-		again, err := s.resources()
-		assert.Must(t, err)
-		ofCPUs, err := managerstate.ReadCPUs(dir, "static")
-		assert.Must(t, err)
-		ofMemory, err := managerstate.ReadMemory(dir, "Static")
-		assert.Must(t, err)
+		again := assert.Get(s.resources()).Must(t)
+		ofCPUs := assert.Get(managerstate.ReadCPUs(dir, "static")).Must(t)
+		ofMemory := assert.Get(managerstate.ReadMemory(dir, "Static")).Must(t)
 		who, nodes := shownMemory(r.Memory.State())
 		whoRead, nodesRead := shownMemory(ofMemory)
 		if who != whoRead || nodes != nodesRead || !ofCPUs.Equal(r.CPUs.State()) {
 			t.Errorf("A-NUMA-14: read from %s: %s %s %s", dir, shownCPUs(ofCPUs), whoRead, nodesRead)
 		}
-		if err := cmp.Or(again.CPUs.Restore(ofCPUs), again.Memory.Restore(ofMemory)); (err == nil) != (s.Error == "") {
-			t.Errorf("A-NUMA-15: it goes on with error %v, the kubelet with %q", err, s.Error)
-		}
+		err := cmp.Or(again.CPUs.Restore(ofCPUs), again.Memory.Restore(ofMemory))
+		assert.True(t, (err == nil) == (s.Error == ""), "A-NUMA-15: it goes on with error %v, the kubelet with %q", err, s.Error)
 	}
 }

@@ -14,9 +14,8 @@ const gib = 1 << 30
 // two is a machine of two NUMA nodes of 4 GiB, of which 1 GiB is reserved.
 func two(t *testing.T) *StaticMemory {
 	t.Helper()
-	s, err := NewStaticMemory(Layout{Nodes: []Node{{MemoryBytes: 4 * gib}, {ID: 1, MemoryBytes: 4 * gib}}},
-		ReservedMemory{0: {v1.ResourceMemory: gib}})
-	assert.Must(t, err)
+	s := assert.Get(NewStaticMemory(Layout{Nodes: []Node{{MemoryBytes: 4 * gib}, {ID: 1, MemoryBytes: 4 * gib}}},
+		ReservedMemory{0: {v1.ResourceMemory: gib}})).Must(t)
 	return s
 }
 

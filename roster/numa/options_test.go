@@ -93,8 +93,7 @@ func TestClosest(t *testing.T) {
 	}
 	hints := []Hints{{"cpu": {{Nodes: 0b0011, Preferred: true}, {Nodes: 0b0110, Preferred: true}, {Nodes: 0b1010, Preferred: true}}}}
 	for closest, want := range map[bool]Mask{false: 0b0011, true: 0b0110} {
-		p, err := NewPolicy(Restricted, ContainerScope, Options{MaxNodes: 8, PreferClosest: closest}, l)
-		assert.Must(t, err)
+		p := assert.Get(NewPolicy(Restricted, ContainerScope, Options{MaxNodes: 8, PreferClosest: closest}, l)).Must(t)
 		got, admitted := p.Merge(hints)
 		assert.True(t, got.Nodes == want && admitted, "A-NUMA-10: prefer closest %v: %b, admitted %v", closest, got.Nodes, admitted)
 	}

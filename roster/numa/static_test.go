@@ -19,8 +19,7 @@ func small() Layout {
 
 func static(t *testing.T, reserved cpuset.CPUSet, count int, o CPUOptions) *StaticCPUs {
 	t.Helper()
-	s, err := NewStaticCPUs(small(), reserved, count, o)
-	assert.Must(t, err)
+	s := assert.Get(NewStaticCPUs(small(), reserved, count, o)).Must(t)
 	return s
 }
 
@@ -72,9 +71,8 @@ func TestRelease(t *testing.T) {
 	assert.Must(t, s.Restore(CPUState{Shared: cpuset.New(0, 2, 3), Given: map[types.UID]map[string]cpuset.CPUSet{"u": {"c": cpuset.New(1)}}}))
 	before := s.State()
 	s.Release("u")
-	if got := s.State().Shared.String(); got != "0-3" || len(s.Holders()) != 0 {
-		t.Errorf("after the release %s are shared, holders %v", got, s.Holders())
-	}
+	got := s.State().Shared.String()
+	assert.True(t, got == "0-3" && len(s.Holders()) == 0, "after the release %s are shared, holders %v", got, s.Holders())
 	assert.True(t, before.Shared.String() == "0,2-3", "the state of before has changed")
 }
 

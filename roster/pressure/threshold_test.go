@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -15,14 +14,13 @@ type settings = kubeletconfig.KubeletConfiguration
 
 // B-EVI-1, B-EVI-2: hard before soft, memory first, that of all pods' memory derived.
 func TestParseThresholds(t *testing.T) {
-	list, err := ParseThresholds(&settings{
+	list := assert.Get(ParseThresholds(&settings{
 		EnforceNodeAllocatable:  []string{"pods"},
 		EvictionHard:            map[string]string{"nodefs.available": "10%", "memory.available": "100Mi", "imagefs.available": "0%", "pid.available": "100%"},
 		EvictionSoft:            map[string]string{"memory.available": "1.5Gi"},
 		EvictionSoftGracePeriod: map[string]string{"memory.available": "1m30s"},
 		EvictionMinimumReclaim:  map[string]string{"memory.available": "0", "nodefs.available": "500Mi"},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	var got []string
 	for i := range list {
 		text := string(list[i].Signal) + " " + list[i].kind() + " " + list[i].Value.of(1000).String() + " " + list[i].Grace.String()
@@ -35,8 +33,7 @@ func TestParseThresholds(t *testing.T) {
 		"memory.available hard 100Mi 0s +0", "allocatableMemory.available hard 100Mi 0s +0", "nodefs.available hard 100 0s +500Mi",
 		"memory.available soft 1536Mi 1m30s +0",
 	}
-	diff := cmp.Diff(want, got)
-	assert.True(t, diff == "", "%v", diff)
+	assert.Deep(t, "", want, got)
 }
 
 func TestWrongThresholds(t *testing.T) {
@@ -66,10 +63,9 @@ func TestWrongThresholds(t *testing.T) {
 
 // B-EVI-1: the thresholds of containerfs are those of the file system that it is on.
 func TestContainerFs(t *testing.T) {
-	list, err := ParseThresholds(&settings{EvictionHard: map[string]string{
+	list := assert.Get(ParseThresholds(&settings{EvictionHard: map[string]string{
 		"nodefs.available": "10%", "imagefs.available": "15%", "containerfs.available": "99%", "nodefs.inodesFree": "5%",
-	}})
-	assert.Must(t, err)
+	}})).Must(t)
 	for disks, want := range map[Disks]string{{}: "100", {Images: true}: "150", {Images: true, Containers: true}: "100"} {
 		found := ""
 		for _, threshold := range onDisks(list, disks) {
@@ -83,14 +79,11 @@ func TestContainerFs(t *testing.T) {
 
 // B-EVI-4: figures that are no newer don't act.
 func TestOldFiguresDoNotAct(t *testing.T) {
-	list, err := ParseThresholds(&settings{EvictionHard: map[string]string{"memory.available": "1Gi"}})
-	assert.Must(t, err)
+	list := assert.Get(ParseThresholds(&settings{EvictionHard: map[string]string{"memory.available": "1Gi"}})).Must(t)
 	config, state, now := &Config{Thresholds: list, Transition: time.Minute}, State{}, time.Unix(1000, 0)
 	seen := Observations{Memory: {Available: 1 << 20, Capacity: 4 << 30, At: now}}
-	if v := state.Look(config, now, seen, Disks{}); len(v.Acts) != 1 {
-		t.Errorf("acts %v, want one", v.Acts)
-	}
-	if v := state.Look(config, now.Add(time.Second), seen, Disks{}); len(v.Acts) != 0 || len(v.Conditions) != 1 {
-		t.Errorf("acts %v under %v, want none under one", v.Acts, v.Conditions)
-	}
+	v := state.Look(config, now, seen, Disks{})
+	assert.True(t, len(v.Acts) == 1, "acts %v, want one", v.Acts)
+	v = state.Look(config, now.Add(time.Second), seen, Disks{})
+	assert.True(t, len(v.Acts) == 0 && len(v.Conditions) == 1, "acts %v under %v, want none under one", v.Acts, v.Conditions)
 }

@@ -173,9 +173,8 @@ func TestDiff(t *testing.T) {
 // Standard input can't be two files.
 func TestStandardInputIsReadOnce(t *testing.T) {
 	for _, args := range [][]string{{"-", "-"}, {"-", "--scenario", "-"}, {examples + "hello.yaml", "-", "--scenario", "-"}} {
-		if _, stderr, code := simulate(t, args...); code != ExitError || !strings.Contains(stderr, "standard input can be read once only") {
-			t.Errorf("%q: exit code %d: %s", args, code, stderr)
-		}
+		_, stderr, code := simulate(t, args...)
+		assert.True(t, code == ExitError && strings.Contains(stderr, "standard input can be read once only"), "%q: exit code %d: %s", args, code, stderr)
 	}
 }
 

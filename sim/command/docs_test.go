@@ -23,14 +23,11 @@ var session = regexp.MustCompile("(?s)```\n\\$ lifepod sim ([^\n]*)\n(.*?)```\n"
 // What docs/sim.md and the guide show is what the commands in them print.
 func TestDocumentationShowsWhatIsPrinted(t *testing.T) {
 	t.Chdir("../..")
-	english, err := filepath.Glob("docs/guide/*.md")
-	assert.Must(t, err)
-	chinese, err := filepath.Glob("docs/zh/guide/*.md")
-	assert.Must(t, err)
+	english := assert.Get(filepath.Glob("docs/guide/*.md")).Must(t)
+	chinese := assert.Get(filepath.Glob("docs/zh/guide/*.md")).Must(t)
 	sessions := 0
 	for _, document := range slices.Concat(english, chinese, []string{"docs/sim.md"}) {
-		text, err := os.ReadFile(document)
-		assert.Must(t, err)
+		text := assert.Get(os.ReadFile(document)).Must(t)
 		now := session.ReplaceAllStringFunc(string(text), func(block string) string {
 			sessions++
 			parts := session.FindStringSubmatch(block)
@@ -44,9 +41,7 @@ func TestDocumentationShowsWhatIsPrinted(t *testing.T) {
 			assert.Must(t, os.WriteFile(document, []byte(now), 0o600))
 		}
 	}
-	if sessions < 25 {
-		t.Fatalf("the documentation has %d sessions", sessions)
-	}
+	assert.Require(t, sessions >= 25, "the documentation has %d sessions", sessions)
 }
 
 // words are those of a command line; those in quotes are one.

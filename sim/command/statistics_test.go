@@ -49,9 +49,8 @@ func TestFailedAssertionsInJSON(t *testing.T) {
 	assert.True(t, s.RestartCount != nil && len(s.RestartCount.Histogram) == 1 && s.RestartCount.Histogram[0].Lives == 4,
 		"restarts are %+v", s.RestartCount)
 	_, stderr, _ = simulate(t, append(args, "--runs", "4")...)
-	if end := "lifepod: 3 more failures: -o json lists all of them with their seeds\nlifepod: assertions fail in 4 of 4 lives; --seed N shows one of them\n"; !strings.HasSuffix(stderr, end) || strings.Count(stderr, "lifepod: assertion \"") != 5 {
-		t.Errorf("want five failures and %s\ngot %s", end, stderr)
-	}
+	end := "lifepod: 3 more failures: -o json lists all of them with their seeds\nlifepod: assertions fail in 4 of 4 lives; --seed N shows one of them\n"
+	assert.True(t, strings.HasSuffix(stderr, end) && strings.Count(stderr, "lifepod: assertion \"") == 5, "want five failures and %s\ngot %s", end, stderr)
 }
 
 // Assertions that can't be read are errors that say where they are.
@@ -64,9 +63,8 @@ func TestAssertionsThatCantBeRead(t *testing.T) {
 	} {
 		assert.True(t, code == ExitError && strings.Contains(stderr, want), "exit code %d, want %s\ngot %s", code, want, stderr)
 	}
-	if _, stderr, _ := simulate(t, examples+"crashloop.yaml", "--assert", "Ready in 3s"); !strings.HasPrefix(stderr, `lifepod: --assert: "Ready in 3s" is no assertion`) {
-		t.Error(stderr)
-	}
+	_, stderr, _ = simulate(t, examples+"crashloop.yaml", "--assert", "Ready in 3s")
+	assert.True(t, strings.HasPrefix(stderr, `lifepod: --assert: "Ready in 3s" is no assertion`), "%s", stderr)
 }
 
 // Which assertions hold is among what differs between two manifests.

@@ -114,21 +114,18 @@ calls: [{call: CreateSandbox, times: 1, fail: no room}]
 		run := func() (*runtimeapi.ExecSyncResponse, error) {
 			return r.ExecSync(t.Context(), &runtimeapi.ExecSyncRequest{ContainerId: id, Cmd: []string{"check"}, Timeout: 1})
 		}
-		if out, err := run(); err != nil || out.ExitCode != 0 {
-			t.Errorf("at first: %v, %v", out, err)
-		}
+		out, err := run()
+		assert.True(t, err == nil && out.ExitCode == 0, "at first: %v, %v", out, err)
 		time.Sleep(11 * time.Second)
-		if out, err := run(); err != nil || out.ExitCode != 1 || string(out.Stdout) != "sick" {
-			t.Errorf("after 10s: %v, %v", out, err)
-		}
+		out, err = run()
+		assert.True(t, err == nil && out.ExitCode == 1 && string(out.Stdout) == "sick", "after 10s: %v, %v", out, err)
 		time.Sleep(10 * time.Second)
-		if out, err := run(); err == nil {
-			t.Errorf("after 20s: %v", out)
-		}
+		out, err = run()
+		assert.True(t, err != nil, "after 20s: %v", out)
 
 		spec := &runtimeapi.ImageSpec{Image: "app:latest"}
 		began := time.Now()
-		_, err := r.PullImage(t.Context(), &runtimeapi.PullImageRequest{Image: spec, SandboxConfig: config})
+		_, err = r.PullImage(t.Context(), &runtimeapi.PullImageRequest{Image: spec, SandboxConfig: config})
 		assert.True(t, err != nil && strings.Contains(err.Error(), "no such image") && time.Since(began) >= time.Second,
 			"the first pull: %v after %v", err, time.Since(began))
 		assert.NoError(t, assert.ErrorOf(r.PullImage(t.Context(), &runtimeapi.PullImageRequest{Image: spec})), "the second pull")
@@ -159,9 +156,8 @@ calls: [{call: MountVolumes, fail: broken}]
 events: [{at: 1s, delete: {}}]
 containers: {main: {runs: [{ready: 1s, probes: {liveness: [{answer: failure}]}, hooks: {preStop: {takes: 1s}}}]}}
 `
-	says, err := file.ReadForAny(manifest.Source{Name: "s", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})
-	assert.Must(t, err)
-	err = scenario.Errors(says, CheckForEndpoint)
+	says := assert.Get(file.ReadForAny(manifest.Source{Name: "s", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\n" + text)})).Must(t)
+	err := scenario.Errors(says, CheckForEndpoint)
 	for _, want := range []string{"for: ", "refuse: ", "assert: ", "calls[0]: ", "events[0]: ", "containers[main].runs[0]: ", "containers[main].runs[0].hooks: "} {
 		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%q is not refused: %v", want, err)
 	}
@@ -170,8 +166,7 @@ containers: {main: {runs: [{ready: 1s, probes: {liveness: [{answer: failure}]}, 
 // At its socket it answers as any runtime does, with events; what is not there is said as gRPC does.
 func TestServe(t *testing.T) {
 	socket := "unix://" + filepath.Join(t.TempDir(), "cri.sock")
-	listener, err := Listen(socket)
-	assert.Must(t, err)
+	listener := assert.Get(Listen(socket)).Must(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -180,12 +175,10 @@ func TestServe(t *testing.T) {
 	defer serving.Wait()
 	defer cancel()
 	assert.ErrorContains(t, "another runtime listens there", assert.ErrorOf(Listen(socket)), "a second runtime")
-	client, err := cri.Dial(socket)
-	assert.Must(t, err)
+	client := assert.Get(cri.Dial(socket)).Must(t)
 	defer func() { _ = client.Close() }()
 	assert.Must(t, assert.ErrorOf(client.Check(t.Context())))
-	events, err := client.Runtime.GetContainerEvents(t.Context(), &runtimeapi.GetEventsRequest{})
-	assert.Must(t, err)
+	events := assert.Get(client.Runtime.GetContainerEvents(t.Context(), &runtimeapi.GetEventsRequest{})).Must(t)
 	first := make(chan *runtimeapi.ContainerEventResponse, 1)
 	serving.Go(func() {
 		for {
@@ -208,6 +201,6 @@ func TestServe(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Error("there is no event of the exit")
 	}
-	_, err = client.Runtime.Attach(t.Context(), &runtimeapi.AttachRequest{})
+	_, err := client.Runtime.Attach(t.Context(), &runtimeapi.AttachRequest{})
 	assert.True(t, status.Code(err) == codes.Unimplemented, "attach: %v, want Unimplemented", err)
 }

@@ -79,15 +79,13 @@ func TestFollow(t *testing.T) {
 				want += text + "\n"
 				l.Write("u1", Written{"main", 0, "stdout", text, time.Now()})
 			}
-			if synctest.Wait(); out.String() != want {
-				t.Errorf("got %q, want %q", out.String(), want)
-			}
+			synctest.Wait()
+			assert.True(t, out.String() == want, "got %q, want %q", out.String(), want)
 		}
 		l.Write("u1", Written{"main", 0, "stdout", "end", time.Now()})
 		close(over)
-		if <-followed; out.String() != want+"end\n" {
-			t.Errorf("got %q, want the end", out.String())
-		}
+		<-followed
+		assert.True(t, out.String() == want+"end\n", "got %q, want the end", out.String())
 	})
 }
 

@@ -51,15 +51,13 @@ func TestScaledReal(t *testing.T) {
 			{begin.Add(5 * time.Minute), 5*time.Second + time.Second/60},
 			{begin.Add(time.Hour), time.Minute},
 		} {
-			if got := s.Real(tc.of).Sub(start); (got - tc.want).Abs() > time.Microsecond {
-				t.Errorf("%v after the begin is %v after it in real time, want %v", tc.of.Sub(begin), got, tc.want)
-			}
+			got := s.Real(tc.of).Sub(start)
+			assert.True(t, (got-tc.want).Abs() <= time.Microsecond, "%v after the begin is %v after it in real time, want %v", tc.of.Sub(begin), got, tc.want)
 		}
 		before := begin.Add(-time.Hour)
 		assert.True(t, s.Real(before).Equal(before) && s.Of(before).Equal(before), "what was before the begin has another time")
-		if got, want := s.Of(start.Add(10*time.Second)), begin.Add(10*time.Minute); got.Sub(want).Abs() > time.Microsecond {
-			t.Errorf("10s after the start it is %v, want %v", got, want)
-		}
+		got, want := s.Of(start.Add(10*time.Second)), begin.Add(10*time.Minute)
+		assert.True(t, got.Sub(want).Abs() <= time.Microsecond, "10s after the start it is %v, want %v", got, want)
 		got = s.Of(start.Add(-time.Millisecond))
 		assert.True(t, !got.After(begin), "before the begin it is %v, which is after it", got)
 	})

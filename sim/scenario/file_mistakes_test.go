@@ -240,9 +240,8 @@ func TestExamplesFitTheSchema(t *testing.T) {
 		files, err := filepath.Glob(pattern)
 		assert.Require(t, err == nil && len(files) >= least, "%s: %d files, %v", pattern, len(files), err)
 		for _, path := range files {
-			text, err := os.ReadFile(path)
-			assert.Must(t, err)
-			_, err = file.ReadForAny(manifest.Source{Name: path, Data: text})
+			text := assert.Get(os.ReadFile(path)).Must(t)
+			_, err := file.ReadForAny(manifest.Source{Name: path, Data: text})
 			assert.True(t, err == nil && !refuses(t, schema, string(text)), "%s: %v, or the schema refuses it", path, err)
 		}
 	}

@@ -15,7 +15,7 @@ func TestAssigned(t *testing.T) {
 	pod := testPod()
 	container := &v1.Container{Name: "main", Image: "app:1"}
 	pod.Spec.Containers = []v1.Container{*container}
-	got, err := Container(ContainerInput{
+	got := assert.Get(Container(ContainerInput{
 		Pod: pod, Container: container, RestartCount: 2, ImageRef: "sha256:abc",
 		Mounts:  []*runtimeapi.Mount{{HostPath: "/pods/v", ContainerPath: "/v"}},
 		Devices: []*runtimeapi.Device{{HostPath: "/dev/loop7", ContainerPath: "/dev/block", Permissions: "mrw"}},
@@ -26,8 +26,7 @@ func TestAssigned(t *testing.T) {
 			CDIDevices:  []string{"vendor.com/gpu=0"},
 			CPUs:        "2-3", MemoryNodes: "0",
 		},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	type part struct {
 		Mounts               []*runtimeapi.Mount
 		Devices              []*runtimeapi.Device

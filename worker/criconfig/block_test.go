@@ -26,8 +26,7 @@ func podFolder(t *testing.T, podsDir string, uid types.UID) string {
 
 func of(t *testing.T, podsDir string, uid types.UID) uint32 {
 	t.Helper()
-	got, err := UserNamespaceBlocks{}.Of(podsDir, uid)
-	assert.Must(t, err)
+	got := assert.Get(UserNamespaceBlocks{}.Of(podsDir, uid)).Must(t)
 	return got.Uids[0].HostId
 }
 
@@ -35,8 +34,7 @@ func TestOf(t *testing.T) {
 	podsDir := filepath.Join(t.TempDir(), "root[1]*") // no pattern, whatever it looks like
 	dir := podFolder(t, podsDir, "a")
 	podFolder(t, podsDir, "b")
-	got, err := UserNamespaceBlocks{}.Of(podsDir, "a")
-	assert.Must(t, err)
+	got := assert.Get(UserNamespaceBlocks{}.Of(podsDir, "a")).Must(t)
 	first := got.Uids[0].HostId
 	ids := []*runtimeapi.IDMapping{{HostId: first, ContainerId: 0, Length: 65536}}
 	want := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_POD, Uids: ids, Gids: ids}
@@ -114,9 +112,8 @@ func TestOfWithADamagedRecord(t *testing.T) {
 			assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 			podFolder(t, podsDir, "b")
 			for _, uid := range []types.UID{"a", "b"} { // b: what is free can't be told
-				if got, err := (UserNamespaceBlocks{}).Of(podsDir, uid); err == nil || !strings.Contains(err.Error(), path) {
-					t.Errorf("A-SEC-6 pod %s: %v, %v, want an error about %s", uid, got, err, path)
-				}
+				got, err := (UserNamespaceBlocks{}).Of(podsDir, uid)
+				assert.True(t, err != nil && strings.Contains(err.Error(), path), "A-SEC-6 pod %s: %v, %v, want an error about %s", uid, got, err, path)
 			}
 		})
 	}

@@ -142,11 +142,10 @@ func TestBuildEnv(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := BuildEnvironment(EnvironmentInput{
+			got := assert.Get(BuildEnvironment(EnvironmentInput{
 				Pod: environmentTestPod(), Container: &tc.container, Objects: testObjects, Services: tc.services,
 				PodIPs: []string{"10.0.0.2", "fd00::2"}, HostIPs: []string{"192.0.2.1", "2001:db8::1"},
-			})
-			assert.Must(t, err)
+			})).Must(t)
 			assert.Deep(t, "env", tc.want, got.Env)
 		})
 	}
@@ -182,15 +181,14 @@ func TestBuildOptionalForgivesOnlyNotFound(t *testing.T) {
 }
 
 func TestBuildCommandAndArgsExpandWithTheFinalVariables(t *testing.T) {
-	got, err := BuildEnvironment(EnvironmentInput{
+	got := assert.Get(BuildEnvironment(EnvironmentInput{
 		Pod: environmentTestPod(),
 		Container: &v1.Container{
 			Env:     []v1.EnvVar{{Name: "A", Value: "1"}},
 			Command: []string{"run", "$(A)", "$(S)"}, Args: []string{"$$(A)", "$(NONE)"},
 		},
 		Services: []KeyValue{{"S", "svc"}},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	want := Environment{
 		Env:     []KeyValue{{"A", "1"}, {"S", "svc"}},
 		Command: []string{"run", "1", "svc"}, Args: []string{"$(A)", "$(NONE)"},

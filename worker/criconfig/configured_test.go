@@ -58,16 +58,12 @@ func TestOtherLength(t *testing.T) {
 	assert.Require(t, err == nil && first.Uids[0].Length == 2*UserNamespaceLength, "A-SEC-6 %v, %v", first, err)
 	short := UserNamespaceBlocks{Length: UserNamespaceLength, First: 4 * UserNamespaceLength, End: 8 * UserNamespaceLength}
 	again, err := short.Of(podsDir, "a")
-	if err != nil || again.Uids[0].HostId != first.Uids[0].HostId || again.Uids[0].Length != 2*UserNamespaceLength {
-		t.Errorf("A-SEC-6 again: %v, %v", again, err)
-	}
+	assert.True(t, err == nil && again.Uids[0].HostId == first.Uids[0].HostId && again.Uids[0].Length == 2*UserNamespaceLength,
+		"A-SEC-6 again: %v, %v", again, err)
 	for _, uid := range []types.UID{"b", "c"} {
-		got, err := short.Of(podsDir, uid)
-		assert.Must(t, err)
+		got := assert.Get(short.Of(podsDir, uid)).Must(t)
 		id := got.Uids[0].HostId
-		if id >= first.Uids[0].HostId && id < first.Uids[0].HostId+2*UserNamespaceLength {
-			t.Errorf("A-SEC-6 pod %s has a part of another's block", uid)
-		}
+		assert.True(t, id < first.Uids[0].HostId || id >= first.Uids[0].HostId+2*UserNamespaceLength, "A-SEC-6 pod %s has a part of another's block", uid)
 	}
 	assert.Fails(t, assert.ErrorOf(short.Of(podsDir, "d")), "A-SEC-6 a fifth block of four")
 }

@@ -31,13 +31,12 @@ func TestContainer(t *testing.T) {
 	}
 	pod.Spec.Containers = []v1.Container{*container}
 	volume := &runtimeapi.Mount{HostPath: "/pods/v", ContainerPath: "/v"}
-	got, err := Container(ContainerInput{
+	got := assert.Get(Container(ContainerInput{
 		Node: Node{Seccomp: Seccomp{Default: true}, MemoryBytes: 16 << 30, HugePageSizes: []string{"2MB"}, MaskedPaths: []string{"/sys/devices/system/cpu/cpu0/thermal_throttle"}},
 		Pod:  pod, Container: container, RestartCount: 2, ImageRef: "sha256:abc", ImageUser: ImageUser{UID: ptr.To[int64](65532)},
 		Environment: Environment{Env: []KeyValue{{Name: "A", Value: "1"}}, Command: []string{"run"}, Args: []string{"fast"}},
 		Mounts:      []*runtimeapi.Mount{volume}, HostsFile: "/pods/etc-hosts", TerminationLog: "/pods/containers/main/12345678",
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	want := &runtimeapi.ContainerConfig{
 		Metadata:   &runtimeapi.ContainerMetadata{Name: "main", Attempt: 2},
 		Image:      &runtimeapi.ImageSpec{Image: "sha256:abc", UserSpecifiedImage: "app:1"}, // A-IMG-9
@@ -82,11 +81,10 @@ func TestContainer(t *testing.T) {
 func TestContainerInAUserNamespace(t *testing.T) {
 	ids := []*runtimeapi.IDMapping{{HostId: 65536, Length: 65536}}
 	userNamespace := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_POD, Uids: ids, Gids: ids}
-	got, err := Container(ContainerInput{
+	got := assert.Get(Container(ContainerInput{
 		Pod: testPod(), Container: &v1.Container{Name: "main"}, UserNamespace: userNamespace,
 		Mounts: []*runtimeapi.Mount{{HostPath: "/v"}}, HostsFile: "/h", TerminationLog: "/unused",
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	want := []*runtimeapi.Mount{{HostPath: "/v", UidMappings: ids, GidMappings: ids}, {HostPath: "/h", ContainerPath: "/etc/hosts", UidMappings: ids, GidMappings: ids}}
 	assert.Deep(t, "A-VOL-2 id mappings; no termination path, no mount", want, got.Mounts, protocmp.Transform())
 	assert.Deep(t, "A-SEC-6", userNamespace, got.Linux.SecurityContext.NamespaceOptions.UsernsOptions, protocmp.Transform())
@@ -94,11 +92,10 @@ func TestContainerInAUserNamespace(t *testing.T) {
 
 // TestContainerWithSELinux: the runtime labels the files that are the container's own (A-VOL-2).
 func TestContainerWithSELinux(t *testing.T) {
-	got, err := Container(ContainerInput{
+	got := assert.Get(Container(ContainerInput{
 		Node: Node{SELinux: true}, Pod: testPod(), Container: &v1.Container{Name: "main", TerminationMessagePath: "/dev/termination-log"},
 		Mounts: []*runtimeapi.Mount{{HostPath: "/v"}}, HostsFile: "/h", TerminationLog: "/log",
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	want := []*runtimeapi.Mount{
 		{HostPath: "/v"}, {HostPath: "/h", ContainerPath: "/etc/hosts", SelinuxRelabel: true},
 		{HostPath: "/log", ContainerPath: "/dev/termination-log", SelinuxRelabel: true},
@@ -168,8 +165,7 @@ func TestContainerResources(t *testing.T) {
 }
 
 func TestHost(t *testing.T) {
-	got, err := Host()
-	assert.Must(t, err)
+	got := assert.Get(Host()).Must(t)
 	assert.True(t, got.MemoryBytes >= 64<<20, "memory = %d bytes", got.MemoryBytes)
 }
 
@@ -179,8 +175,7 @@ func TestHugePages(t *testing.T) {
 		assert.Must(t, os.MkdirAll(filepath.Join(folder, size), 0o755))
 		assert.Must(t, os.WriteFile(filepath.Join(folder, size, "nr_hugepages"), []byte(count), 0o600))
 	}
-	got, err := hugePages(folder)
-	assert.Must(t, err)
+	got := assert.Get(hugePages(folder)).Must(t)
 	assert.Deep(t, "A-CRI-8", map[v1.ResourceName]int64{"hugepages-2Mi": 6 << 20, "hugepages-1Gi": 0}, got)
 }
 
@@ -195,8 +190,7 @@ func TestStopSignal(t *testing.T) {
 		"SIGUSR1":      {signal(v1.SIGUSR1), runtimeapi.Signal_SIGNAL_SIGUSR1},
 		"SIGRTMIN+3":   {signal(v1.SIGRTMINPLUS3), runtimeapi.Signal_SIGNAL_SIGRTMINPLUS3},
 	} {
-		got, err := Container(ContainerInput{Pod: testPod(), Container: &v1.Container{Name: "main", Lifecycle: tc.lifecycle}})
-		assert.Must(t, err)
+		got := assert.Get(Container(ContainerInput{Pod: testPod(), Container: &v1.Container{Name: "main", Lifecycle: tc.lifecycle}})).Must(t)
 		assert.Equal(t, tc.want, got.StopSignal, "A-CRI-12 %s", name)
 	}
 }

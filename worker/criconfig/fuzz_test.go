@@ -26,15 +26,11 @@ func FuzzParseContainer(f *testing.F) {
 			hashAnnotation: hash, restartCountAnnotation: number, terminationGracePeriodAnnotation: number,
 			deletionGracePeriodAnnotation: number, preStopHandlerAnnotation: text, portsAnnotation: text,
 		})
-		if ours := uid != "" && container != ""; errors.Is(err, ErrNotOurs) == ours {
-			t.Fatalf("%q of %q: %v", container, uid, err)
-		}
-		if err == nil && (id.TerminationGracePeriodSeconds == nil || *id.TerminationGracePeriodSeconds != int64(id.RestartCount)) {
-			t.Fatalf("%q is read as %+v", number, id)
-		}
-		if _, err := ParseSandbox(labels); errors.Is(err, ErrNotOurs) == (uid != "") {
-			t.Fatalf("sandbox of %q: %v", uid, err)
-		}
+		assert.Require(t, errors.Is(err, ErrNotOurs) != (uid != "" && container != ""), "%q of %q: %v", container, uid, err)
+		assert.Require(t, err != nil || id.TerminationGracePeriodSeconds != nil && *id.TerminationGracePeriodSeconds == int64(id.RestartCount),
+			"%q is read as %+v", number, id)
+		_, err = ParseSandbox(labels)
+		assert.Require(t, errors.Is(err, ErrNotOurs) != (uid != ""), "sandbox of %q: %v", uid, err)
 	})
 }
 
@@ -56,16 +52,13 @@ func FuzzEnvFile(f *testing.F) {
 		assert.Must(t, os.WriteFile(filepath.Join(dir, "env"), []byte(content), 0o600))
 		b := &builder{EnvironmentInput: EnvironmentInput{VolumePath: func(string) (string, bool) { return dir, true }}}
 		value, found, err := b.fileKey(&v1.FileKeySelector{VolumeName: "v", Path: "env", Key: key})
-		if found && (err != nil || value == "" || !strings.Contains(strings.ReplaceAll(content, "\r\n", "\n"), key+"='"+value+"'")) {
-			t.Fatalf("%q, %v", value, err)
-		}
+		assert.Require(t, !found || err == nil && value != "" && strings.Contains(strings.ReplaceAll(content, "\r\n", "\n"), key+"='"+value+"'"),
+			"%q, %v", value, err)
 		if err == nil {
 			return
 		}
 		text := strings.NewReplacer(strconv.Quote(key), "KEY").Replace(err.Error())
-		if !plainError.MatchString(text) {
-			t.Fatalf("the error may show what is in the file: %v", err)
-		}
+		assert.Require(t, plainError.MatchString(text), "the error may show what is in the file: %v", err)
 	})
 }
 
@@ -76,11 +69,7 @@ func FuzzExpand(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got := Expand(text, func(name string) (string, bool) { return "", name == "A" })
-		if !strings.Contains(text, "$") && got != text {
-			t.Fatalf("%q becomes %q", text, got)
-		}
-		if len(got) > len(text) {
-			t.Fatalf("%q grows to %q", text, got)
-		}
+		assert.Require(t, strings.Contains(text, "$") || got == text, "%q becomes %q", text, got)
+		assert.Require(t, len(got) <= len(text), "%q grows to %q", text, got)
 	})
 }

@@ -36,8 +36,7 @@ func TestContainerLabelsReadBack(t *testing.T) {
 		Lifecycle: &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"bye"}}}},
 		Ports:     []v1.ContainerPort{{Name: "http", ContainerPort: 80}},
 	}
-	annotations, err := containerAnnotations(ContainerInput{Pod: pod, Container: container, RestartCount: 3})
-	assert.Must(t, err)
+	annotations := assert.Get(containerAnnotations(ContainerInput{Pod: pod, Container: container, RestartCount: 3})).Must(t)
 	wantAnnotations := map[string]string{
 		"io.kubernetes.container.hash":                     "b6f4f1fa",
 		"io.kubernetes.container.restartCount":             "3",
@@ -49,8 +48,7 @@ func TestContainerLabelsReadBack(t *testing.T) {
 		"io.kubernetes.pod.deletionGracePeriod":            "0",
 	}
 	assert.Deep(t, "A-CRI-2 annotations", wantAnnotations, annotations)
-	got, err := ParseContainer(containerLabels(pod, container), annotations)
-	assert.Must(t, err)
+	got := assert.Get(ParseContainer(containerLabels(pod, container), annotations)).Must(t)
 	want := ContainerIdentity{
 		PodUID: "uid-1", PodName: "web", PodNamespace: "ns", ContainerName: "main",
 		Hash: Hash(container), RestartCount: 3,
@@ -73,8 +71,7 @@ func TestParseContainerTellsWhatItCannotRead(t *testing.T) {
 }
 
 func TestParseSandbox(t *testing.T) {
-	got, err := ParseSandbox(sandboxLabels(testPod()))
-	assert.Must(t, err)
+	got := assert.Get(ParseSandbox(sandboxLabels(testPod()))).Must(t)
 	want := SandboxIdentity{PodUID: "uid-1", PodName: "web", PodNamespace: "ns", Labels: map[string]string{"app": "shop"}}
 	assert.Deep(t, "A-CRI-2 read back", want, got)
 }

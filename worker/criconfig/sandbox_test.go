@@ -103,9 +103,8 @@ func TestNamespaces(t *testing.T) {
 	for _, tc := range tests {
 		t.Run("A-CRI-5 "+tc.name, func(t *testing.T) {
 			got := containerNamespaces(ContainerInput{Pod: &v1.Pod{Spec: tc.spec}, TargetContainerID: tc.targetID})
-			if got.Network != tc.network || got.Ipc != tc.ipc || got.Pid != tc.pid || (got.TargetId != "") != (tc.pid == target) {
-				t.Errorf("got %v, want %s %s %s", got, tc.network, tc.ipc, tc.pid)
-			}
+			assert.True(t, got.Network == tc.network && got.Ipc == tc.ipc && got.Pid == tc.pid && (got.TargetId != "") == (tc.pid == target),
+				"got %v, want %s %s %s", got, tc.network, tc.ipc, tc.pid)
 		})
 	}
 }
@@ -120,9 +119,8 @@ func TestSandboxPrivileged(t *testing.T) {
 	for name, spec := range tests {
 		assert.True(t, hasPrivileged(&v1.Pod{Spec: spec}), "A-CRI-4 a privileged %s container is overlooked", name)
 	}
-	if hasPrivileged(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{SecurityContext: &v1.SecurityContext{}}}}}) {
-		t.Error("A-CRI-4 a pod without privileged container counts as one with")
-	}
+	assert.True(t, !hasPrivileged(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{SecurityContext: &v1.SecurityContext{}}}}}),
+		"A-CRI-4 a pod without privileged container counts as one with")
 }
 
 // A-CRI-4: a limit that one container does not declare is none of the sandbox.
@@ -159,8 +157,6 @@ func TestSandboxWithoutQuota(t *testing.T) {
 	pod.Spec.Overhead = resources("250m", "32Mi")
 	got := Sandbox(SandboxInput{Node: Node{CPULimits: podcgroup.CPULimits{Off: true}}, Pod: pod})
 	for _, r := range []*runtimeapi.LinuxContainerResources{got.Linux.Resources, got.Linux.Overhead} {
-		if r.CpuQuota != 0 || r.CpuPeriod != 0 || r.CpuShares == 0 || r.MemoryLimitInBytes == 0 {
-			t.Errorf("resources %v, want no quota and no period", r)
-		}
+		assert.True(t, r.CpuQuota == 0 && r.CpuPeriod == 0 && r.CpuShares != 0 && r.MemoryLimitInBytes != 0, "resources %v, want no quota and no period", r)
 	}
 }

@@ -161,25 +161,21 @@ func TestAppArmor(t *testing.T) {
 			pod.Annotations = map[string]string{"container.apparmor.security.beta.kubernetes.io/main": tc.annotation}
 			got, legacy, err := appArmor(pod, &v1.Container{Name: "main", SecurityContext: &v1.SecurityContext{AppArmorProfile: tc.own}})
 			assert.Must(t, err)
-			if got.ProfileType != tc.kind || got.LocalhostRef != tc.ref || legacy != tc.legacy {
-				t.Errorf("got %v, %q, want %v, %q, %q", got, legacy, tc.kind, tc.ref, tc.legacy)
-			}
+			assert.True(t, got.ProfileType == tc.kind && got.LocalhostRef == tc.ref && legacy == tc.legacy,
+				"got %v, %q, want %v, %q, %q", got, legacy, tc.kind, tc.ref, tc.legacy)
 		})
 	}
-	if got, legacy, err := appArmor(testPod(), &v1.Container{Name: "main"}); got != nil || legacy != "" || err != nil {
-		t.Errorf("without a profile: %v, %q, %v", got, legacy, err)
-	}
-	if _, _, err := appArmor(testPod(), &v1.Container{SecurityContext: &v1.SecurityContext{AppArmorProfile: profile(v1.AppArmorProfileTypeLocalhost)}}); err == nil {
-		t.Error("a Localhost profile without a name was accepted")
-	}
+	got, legacy, err := appArmor(testPod(), &v1.Container{Name: "main"})
+	assert.True(t, got == nil && legacy == "" && err == nil, "without a profile: %v, %q, %v", got, legacy, err)
+	_, _, err = appArmor(testPod(), &v1.Container{SecurityContext: &v1.SecurityContext{AppArmorProfile: profile(v1.AppArmorProfileTypeLocalhost)}})
+	assert.True(t, err != nil, "a Localhost profile without a name was accepted")
 }
 
 func TestProcMountUnmasked(t *testing.T) {
 	sc := &v1.SecurityContext{ProcMount: ptr.To(v1.UnmaskedProcMount)}
 	got, err := containerSecurity(ContainerInput{Pod: testPod(), Container: &v1.Container{SecurityContext: sc}, Node: Node{MaskedPaths: []string{"/x"}}})
-	if err != nil || len(got.MaskedPaths)+len(got.ReadonlyPaths) > 0 {
-		t.Errorf("A-SEC-5 masked %v, read-only %v, %v, want none", got.MaskedPaths, got.ReadonlyPaths, err)
-	}
+	assert.True(t, err == nil && len(got.MaskedPaths)+len(got.ReadonlyPaths) == 0,
+		"A-SEC-5 masked %v, read-only %v, %v, want none", got.MaskedPaths, got.ReadonlyPaths, err)
 }
 
 // TestLabelsEachFile: the mount that a path is on says whether its files have labels of their own
@@ -200,8 +196,7 @@ func TestLabelsEachFile(t *testing.T) {
 		"covered by another":     {begin + "4 1 0:4 / /pods/u/each rw - nfs server:/ rw\n", "/pods/u/each", false},
 		"none":                   {"", "/pods", false},
 	} {
-		mounts, err := mountinfo.GetMountsFromReader(strings.NewReader(test.mounts), mountinfo.ParentsFilter(test.path))
-		assert.Must(t, err)
+		mounts := assert.Get(mountinfo.GetMountsFromReader(strings.NewReader(test.mounts), mountinfo.ParentsFilter(test.path))).Must(t)
 		assert.Equal(t, test.want, labelsEachFile(mounts), "%s", name)
 	}
 }

@@ -18,9 +18,8 @@ func TestLimitedSwap(t *testing.T) {
 	limited := Node{CgroupV2: true, SwapLimit: true, LimitedSwap: true, MemoryBytes: 8 << 30, SwapBytes: 4 << 30}
 	off, cgroup1, uncounted := limited, limited, limited
 	off.LimitedSwap, cgroup1.CgroupV2, uncounted.SwapLimit = false, false, false
-	if !limited.Swaps() || off.Swaps() || cgroup1.Swaps() || uncounted.Swaps() {
-		t.Errorf("a node says that its containers swap: %v, without %v, %v, %v", limited.Swaps(), off.Swaps(), cgroup1.Swaps(), uncounted.Swaps())
-	}
+	assert.True(t, limited.Swaps() && !off.Swaps() && !cgroup1.Swaps() && !uncounted.Swaps(),
+		"a node says that its containers swap: %v, without %v, %v, %v", limited.Swaps(), off.Swaps(), cgroup1.Swaps(), uncounted.Swaps())
 	burstable := v1.ResourceRequirements{Requests: resources("", "1Gi"), Limits: resources("", "2Gi")}
 	request := v1.ResourceRequirements{Requests: resources("", "1Gi")}
 	static := metav1.ObjectMeta{Annotations: map[string]string{"kubernetes.io/config.source": "file"}}
@@ -61,9 +60,8 @@ func TestMemoryQoSOfContainer(t *testing.T) {
 	got := Resources(node, pod, &container).Unified
 	assert.True(t, got["memory.high"] == "1610612736" && got["memory.min"] == "0" && got["memory.oom.group"] == "1", "A-RES-7 %v", got)
 	node.CgroupV2 = false
-	if got := Resources(node, pod, &container).Unified; got != nil {
-		t.Errorf("A-RES-7 cgroup v1: %v", got)
-	}
+	got = Resources(node, pod, &container).Unified
+	assert.True(t, got == nil, "A-RES-7 cgroup v1: %v", got)
 }
 
 // A folder of logs that can't exist is gone, or its pod would never be (A-ADM-9).

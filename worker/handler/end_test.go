@@ -20,21 +20,19 @@ func TestRunNotWantedAfterTimeout(t *testing.T) {
 		r := crifake.New("image")
 		r.Command("main", "hang")
 		r.Fault("hang ContainerStatus")
-		sandbox, err := r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
+		sandbox := assert.Get(r.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: &runtimeapi.PodSandboxConfig{
 			Metadata: &runtimeapi.PodSandboxMetadata{Name: "web"},
-		}})
-		assert.Must(t, err)
-		created, err := r.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{
+		}})).Must(t)
+		created := assert.Get(r.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{
 			PodSandboxId: sandbox.PodSandboxId,
 			Config:       &runtimeapi.ContainerConfig{Metadata: &runtimeapi.ContainerMetadata{Name: "main"}, Image: &runtimeapi.ImageSpec{Image: "image"}},
-		})
-		assert.Must(t, err)
+		})).Must(t)
 		assert.Must(t, assert.ErrorOf(r.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: created.ContainerId})))
 		const timeout, wanted = time.Second, 3 * time.Second
 		ctx, cancel := context.WithTimeout(t.Context(), wanted)
 		defer cancel()
 		began := time.Now()
-		_, err = NewRunner(r).Run(ctx, Command{ContainerID: created.ContainerId, Args: []string{"check"}, Timeout: timeout})
+		_, err := NewRunner(r).Run(ctx, Command{ContainerID: created.ContainerId, Args: []string{"check"}, Timeout: timeout})
 		took := time.Since(began)
 		assert.True(t, err != nil && took == wanted+cancelTime, "%v, took %v, want %v", err, took, wanted+cancelTime)
 	})

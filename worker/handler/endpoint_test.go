@@ -31,9 +31,8 @@ func TestPort(t *testing.T) {
 		{port: intstr.FromString("65536"), wantErr: "invalid port number: 65536"},
 	} {
 		got, err := PortOf(tc.port, container)
-		if got != tc.want || endpointText(err) != tc.wantErr {
-			t.Errorf("Port(%v) = %d, %q, want %d, %q", tc.port, got, endpointText(err), tc.want, tc.wantErr)
-		}
+		assert.True(t, got == tc.want && endpointText(err) == tc.wantErr,
+			"Port(%v) = %d, %q, want %d, %q", tc.port, got, endpointText(err), tc.want, tc.wantErr)
 	}
 }
 
@@ -82,15 +81,13 @@ func TestRequest(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r, err := HTTPRequest(t.Context(), &tc.get, container, tc.podIP, ProbeAgent)
-			assert.Must(t, err)
+			r := assert.Get(HTTPRequest(t.Context(), &tc.get, container, tc.podIP, ProbeAgent)).Must(t)
 			host := r.Host
 			if host == "" {
 				host = r.URL.Host
 			}
-			if r.Method != http.MethodGet || r.URL.String() != tc.wantURL || host != tc.wantHost {
-				t.Errorf("%s %s for %s, want GET %s for %s", r.Method, r.URL, host, tc.wantURL, tc.wantHost)
-			}
+			assert.True(t, r.Method == http.MethodGet && r.URL.String() == tc.wantURL && host == tc.wantHost,
+				"%s %s for %s, want GET %s for %s", r.Method, r.URL, host, tc.wantURL, tc.wantHost)
 			assert.Deep(t, "headers", tc.wantHeaders, r.Header)
 		})
 	}
@@ -103,8 +100,7 @@ func TestClientIsPlain(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r }))
 	defer server.Close()
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
-	assert.Must(t, err)
+	r := assert.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)).Must(t)
 	answer, err := HTTPClient(time.Minute).Do(r)
 	assert.Require(t, err == nil, "a certificate that nobody signed: %v", err)
 	_ = answer.Body.Close()
@@ -138,12 +134,9 @@ func TestRedirects(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/", nil)
-			assert.Must(t, err)
+			r := assert.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/", nil)).Must(t)
 			answer, err := HTTPClient(time.Minute).Do(r)
-			if !strings.Contains(endpointText(err), tc.wantErr) || (err == nil) != (tc.wantErr == "") {
-				t.Fatalf("error %v, want %q", err, tc.wantErr)
-			}
+			assert.Require(t, strings.Contains(endpointText(err), tc.wantErr) && (err == nil) == (tc.wantErr == ""), "error %v, want %q", err, tc.wantErr)
 			if err != nil {
 				return
 			}

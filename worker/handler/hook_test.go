@@ -82,9 +82,8 @@ func TestHookExec(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, _ := runOf(hookExec()).inContainer(t, tc.does)
-				if _, err := r.Await(t.Context(), time.Time{}); hookText(err) != tc.want {
-					t.Errorf("error %q, want %q", hookText(err), tc.want)
-				}
+				_, err := r.Await(t.Context(), time.Time{})
+				assert.True(t, hookText(err) == tc.want, "error %q, want %q", hookText(err), tc.want)
 			})
 		})
 	}
@@ -177,9 +176,8 @@ func TestHookHTTPGet(t *testing.T) {
 	r.Log = slog.New(slog.NewTextHandler(&log, nil))
 	warnings, err := r.Await(t.Context(), time.Now().Add(time.Minute))
 	assert.True(t, err == nil && len(warnings) == 0, "%v, %v", warnings, err)
-	if seen.UserAgent() != "kube-lifecycle/1.37" || seen.URL.Path != "/bye" || seen.Header.Get("Authorization") != "secret" {
-		t.Errorf("the server was asked for %s with %v", seen.URL, seen.Header)
-	}
+	assert.True(t, seen.UserAgent() == "kube-lifecycle/1.37" && seen.URL.Path == "/bye" && seen.Header.Get("Authorization") == "secret",
+		"the server was asked for %s with %v", seen.URL, seen.Header)
 	assert.True(t, strings.Contains(log.String(), "status=500"), "log %q", log.String())
 }
 
@@ -190,14 +188,10 @@ func TestHTTPGetFails(t *testing.T) {
 	server.Close()
 	_, err := r.Await(t.Context(), time.Time{})
 	want := `^HTTP lifecycle hook \(/bye\) for Container "main" in Pod "web_default\(u-1\)" failed - error: Get "http://127.0.0.1:\d+/bye": dial tcp 127.0.0.1:\d+: connect: connection refused$`
-	if !regexp.MustCompile(want).MatchString(hookText(err)) {
-		t.Errorf("error %q, want %q", hookText(err), want)
-	}
+	assert.True(t, regexp.MustCompile(want).MatchString(hookText(err)), "error %q, want %q", hookText(err), want)
 	r.PodIP = ""
 	_, err = r.Await(t.Context(), time.Time{})
-	if !strings.HasSuffix(hookText(err), "failed - error: failed to find networking container: the pod has no address") {
-		t.Errorf("error %q", hookText(err))
-	}
+	assert.True(t, strings.HasSuffix(hookText(err), "failed - error: failed to find networking container: the pod has no address"), "error %q", hookText(err))
 }
 
 // TestFallback: A-HOOK-4, a server that speaks plain HTTP is asked so, without
@@ -221,8 +215,7 @@ func TestFallback(t *testing.T) {
 		{"encrypted", encrypted, "secret", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			warnings, err := runOf(get(tc.server, v1.URISchemeHTTPS)).Await(t.Context(), time.Time{})
-			assert.Must(t, err)
+			warnings := assert.Get(runOf(get(tc.server, v1.URISchemeHTTPS)).Await(t.Context(), time.Time{})).Must(t)
 			assert.Deep(t, "warnings", tc.want, warnings)
 			assert.Equal(t, tc.auth, <-authorizations, "Authorization")
 		})

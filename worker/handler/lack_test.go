@@ -24,15 +24,13 @@ func TestFilesLack(t *testing.T) {
 	if os.Getenv(child) == "" {
 		again := exec.Command(os.Args[0], "-test.run=^TestFilesLack$")
 		again.Env = append(os.Environ(), child+"=1")
-		if out, err := again.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := again.CombinedOutput()
+		assert.Require(t, err == nil, "%v: %s", err, out)
 		return
 	}
 	server := httptest.NewServer(nil)
 	defer server.Close()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	go func() { _ = grpc.NewServer().Serve(listener) }()
 	port := portOf(server.Listener.Addr().String())
 	probes := map[string]v1.ProbeHandler{
@@ -44,9 +42,8 @@ func TestFilesLack(t *testing.T) {
 		"grpc":                    {GRPC: &v1.GRPCAction{Port: int32(listener.Addr().(*net.TCPAddr).Port)}},
 	}
 	for name, p := range probes { // what is opened once is open
-		if got := on(p).Make(t.Context()); got.Outcome == lifecycle.ProbeError {
-			t.Fatalf("%s with files: %s", name, got.Output)
-		}
+		got := on(p).Make(t.Context())
+		assert.Require(t, got.Outcome != lifecycle.ProbeError, "%s with files: %s", name, got.Output)
 	}
 	// A name server that is slow to answer is still asked for the attempt that has ended: the next one would wait for that.
 	_, _ = net.DefaultResolver.LookupHost(t.Context(), "machine.example")

@@ -34,9 +34,8 @@ type want struct {
 
 func (w want) check(t *testing.T, got ProbeResult) {
 	t.Helper()
-	if got.Outcome != w.outcome || !regexp.MustCompile(`^(?s:`+w.output+`)$`).MatchString(got.Output) {
-		t.Errorf("outcome %d, output %q, want %d, %q", got.Outcome, got.Output, w.outcome, w.output)
-	}
+	assert.True(t, got.Outcome == w.outcome && regexp.MustCompile(`^(?s:`+w.output+`)$`).MatchString(got.Output),
+		"outcome %d, output %q, want %d, %q", got.Outcome, got.Output, w.outcome, w.output)
 }
 
 // on is an attempt of a probe of a pod at 127.0.0.1.
@@ -120,8 +119,7 @@ func TestDialTimeout(t *testing.T) {
 	defer func() { _ = unix.Close(l) }()
 	assert.Must(t, unix.Bind(l, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 	assert.Must(t, unix.Listen(l, 0))
-	at, err := unix.Getsockname(l)
-	assert.Must(t, err)
+	at := assert.Get(unix.Getsockname(l)).Must(t)
 	a := on(v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(int32(at.(*unix.SockaddrInet4).Port))}})
 	var got ProbeResult
 	for range 3 { // until the queue is full
@@ -135,16 +133,14 @@ func TestDialTimeout(t *testing.T) {
 // closedPort is a port on which nobody listens.
 func closedPort(t *testing.T) intstr.IntOrString {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	l := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	assert.Must(t, l.Close())
 	return portOf(l.Addr().String())
 }
 
 // TestTCPSocket: A-PROBE-11, also over IPv6 and to a host of its own.
 func TestTCPSocket(t *testing.T) {
-	l, err := net.Listen("tcp", "[::]:0")
-	assert.Must(t, err)
+	l := assert.Get(net.Listen("tcp", "[::]:0")).Must(t)
 	defer func() { _ = l.Close() }()
 	for _, tc := range []struct {
 		name, host, podIP string
@@ -169,8 +165,7 @@ func TestGRPC(t *testing.T) {
 	agents, ended := make(chan string, 10), make(chan struct{})
 	defer close(ended)
 	listen := func(register func(*grpc.Server)) int32 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		assert.Must(t, err)
+		l := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 		server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, in any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 			md, _ := metadata.FromIncomingContext(ctx)
 			agents <- strings.Join(md.Get("user-agent"), ",")

@@ -67,9 +67,8 @@ func TestClaimLeader(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := &processView{sessions: map[int]bool{}, recent: tc.recent}
 			s.meet(tc.same, tc.allEnding, [][]string{other})
-			if known := s.claimLeader(second); known != tc.known || !slices.Equal(s.claimed(), tc.want) {
-				t.Errorf("known %v, sessions %v, want %v, %v", known, s.claimed(), tc.known, tc.want)
-			}
+			known := s.claimLeader(second)
+			assert.True(t, known == tc.known && slices.Equal(s.claimed(), tc.want), "known %v, sessions %v, want %v, %v", known, s.claimed(), tc.known, tc.want)
 		})
 	}
 }
@@ -89,9 +88,8 @@ func TestOrphans(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := twoCommands()
 			s.recent = append(s.recent, tc.orphans...)
-			if found := s.claimOrphans(); found != (tc.want != nil) || !slices.Equal(s.claimed(), tc.want) {
-				t.Errorf("found %v, sessions %v, want %v", found, s.claimed(), tc.want)
-			}
+			found := s.claimOrphans()
+			assert.True(t, found == (tc.want != nil) && slices.Equal(s.claimed(), tc.want), "found %v, sessions %v, want %v", found, s.claimed(), tc.want)
 		})
 	}
 }
@@ -124,8 +122,7 @@ func TestKillLeft(t *testing.T) {
 	assert.Must(t, victim.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- victim.Wait() }()
-	fs, err := procfs.NewDefaultFS()
-	assert.Must(t, err)
+	fs := assert.Get(procfs.NewDefaultFS()).Must(t)
 	s := &processView{fs: fs, sessions: map[int]bool{}}
 	kill(process{ID: pidfd.ID{PID: victim.Process.Pid, StartTicks: 1}})
 	select {
@@ -144,12 +141,9 @@ func TestTicksNow(t *testing.T) {
 	before := ticksNow()
 	begun := exec.Command("true")
 	assert.Must(t, begun.Start())
-	fs, err := procfs.NewDefaultFS()
-	assert.Must(t, err)
-	proc, err := fs.Proc(begun.Process.Pid)
-	assert.Must(t, err)
-	stat, err := proc.Stat()
-	assert.Must(t, err)
+	fs := assert.Get(procfs.NewDefaultFS()).Must(t)
+	proc := assert.Get(fs.Proc(begun.Process.Pid)).Must(t)
+	stat := assert.Get(proc.Stat()).Must(t)
 	after := ticksNow()
 	assert.True(t, stat.Starttime+1 >= before && stat.Starttime <= after+1, "started at %d, between %d and %d", stat.Starttime, before, after)
 	assert.NoError(t, begun.Wait())

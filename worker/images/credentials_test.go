@@ -62,8 +62,7 @@ func TestLookup(t *testing.T) {
 		{"docker.io/library/app", []string{"hub:p"}},
 		{"other.io/app", nil},
 	}
-	ring, err := secretKeyring(secrets)
-	assert.Must(t, err)
+	ring := assert.Get(secretKeyring(secrets)).Must(t)
 	for _, c := range cases {
 		assert.Deep(t, fmt.Sprintf("lookup(%q)", c.repository), c.want, usernames(ring.lookup(c.repository)))
 	}
@@ -96,8 +95,7 @@ func TestNodeKeyring(t *testing.T) {
 	folder := t.TempDir()
 	absent, present := filepath.Join(folder, "absent"), filepath.Join(folder, "config.json")
 	assert.Must(t, os.WriteFile(present, []byte(`{"auths":{"r.io":{"username":"node","password":"p"}}}`), 0o600))
-	ring, err := nodeKeyring(t.Context(), []string{absent, present}, "r.io/app")
-	assert.Must(t, err)
+	ring := assert.Get(nodeKeyring(t.Context(), []string{absent, present}, "r.io/app")).Must(t)
 	found := ring.lookup("r.io/app")
 	diff := cmp.Diff([]string{"node:p"}, usernames(found))
 	assert.Require(t, diff == "", "node credentials (-want +got):\n%s", diff)

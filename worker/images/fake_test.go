@@ -84,8 +84,7 @@ func (f *fakeRuntime) attempts() []string {
 func serve(t *testing.T, fake *fakeRuntime, contents content.ContentServer) *grpc.ClientConn {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "cri.sock")
-	listener, err := net.Listen("unix", socket)
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", socket)).Must(t)
 	server := grpc.NewServer()
 	runtimeapi.RegisterImageServiceServer(server, fake)
 	if contents != nil {
@@ -93,8 +92,7 @@ func serve(t *testing.T, fake *fakeRuntime, contents content.ContentServer) *grp
 	}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	assert.Must(t, err)
+	conn := assert.Get(grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))).Must(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }

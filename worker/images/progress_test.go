@@ -92,7 +92,7 @@ func pullWithProgress(t *testing.T, contents content.ContentServer, want Progres
 	var last Progress
 	reports := 0
 	open := sync.OnceFunc(func() { close(gate.open) })
-	_, err := store.Pull(t.Context(), PullRequest{Image: "r.io:5000/team/app:1", Progress: func(p Progress) {
+	assert.Must(t, assert.ErrorOf(store.Pull(t.Context(), PullRequest{Image: "r.io:5000/team/app:1", Progress: func(p Progress) {
 		assert.True(t, p.Elapsed > 0, "elapsed: want some, got %v", p.Elapsed)
 		p.Elapsed = 0
 		if !cmp.Equal(last, want, anyRate) {
@@ -101,8 +101,7 @@ func pullWithProgress(t *testing.T, contents content.ContentServer, want Progres
 		if reports++; cmp.Equal(last, want, anyRate) || reports == enoughReports {
 			open()
 		}
-	}})
-	assert.Must(t, err)
+	}})))
 	return last
 }
 

@@ -29,8 +29,7 @@ func TestPullTriesEachCredential(t *testing.T) {
 		jsonSecret("two", `"r.io":{"username":"second","password":"p"}`),
 		jsonSecret("three", `"r.io":{"username":"third","password":"p"}`),
 	}
-	pulled, err := store.Pull(t.Context(), PullRequest{Image: "r.io/app:1", Secrets: secrets})
-	assert.Must(t, err)
+	pulled := assert.Get(store.Pull(t.Context(), PullRequest{Image: "r.io/app:1", Secrets: secrets})).Must(t)
 	assert.Deep(t, "attempts", []string{"first:p", "second:p"}, fake.attempts())
 	assert.True(t, pulled.Credential != nil && pulled.Credential.SecretName == "two", "want the credential of secret two, got %+v", pulled.Credential)
 	uid := int64(1000)
@@ -43,10 +42,9 @@ func TestPullTriesEachCredential(t *testing.T) {
 
 func TestPullAnonymously(t *testing.T) {
 	fake := &fakeRuntime{}
-	pulled, err := newStore(t, fake, Options{}).Pull(t.Context(), PullRequest{
+	pulled := assert.Get(newStore(t, fake, Options{}).Pull(t.Context(), PullRequest{
 		Image: "r.io/app:1", Secrets: []v1.Secret{jsonSecret("one", `"other.io":{"username":"u","password":"p"}`)},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	diff := cmp.Diff([]string{":"}, fake.attempts())
 	assert.True(t, diff == "" && pulled.Credential == nil, "want one pull without credential, got %+v (-want +got):\n%s", pulled.Credential, diff)
 }
@@ -178,9 +176,8 @@ func TestLastCancelAbortsPull(t *testing.T) {
 	cancel()
 	<-gate.cancelled
 	var pullErr *PullError
-	if err := <-done; !errors.Is(err, context.Canceled) || errors.As(err, &pullErr) {
-		t.Errorf("want only the context's error, got %#v", err)
-	}
+	err := <-done
+	assert.True(t, errors.Is(err, context.Canceled) && !errors.As(err, &pullErr), "want only the context's error, got %#v", err)
 	close(gate.open)
 	assert.NoError(t, assert.ErrorOf(store.Pull(t.Context(), PullRequest{Image: "r.io/app:1"})), "the next pull starts anew")
 }

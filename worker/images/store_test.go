@@ -80,9 +80,7 @@ func TestMayUse(t *testing.T) {
 		request := PullRequest{Image: "r.io/app:1", Secrets: []v1.Secret{jsonSecret(name, `"r.io":{"username":"u","password":"p"}`)}}
 		assert.Equal(t, want, store.MayUse(t.Context(), "r.io/app:1", found, func() PullRequest { return request }), "with secret %s: may use", name)
 	}
-	if !newStore(t, &fakeRuntime{}, Options{}).MayUse(t.Context(), "r.io/app:1", found, nil) {
-		t.Error("without records not everybody may use an image")
-	}
+	assert.True(t, newStore(t, &fakeRuntime{}, Options{}).MayUse(t.Context(), "r.io/app:1", found, nil), "without records not everybody may use an image")
 }
 
 type fakeProviders struct{ asked []string }
@@ -106,11 +104,10 @@ func TestProvidersComeLast(t *testing.T) {
 		return nil
 	}}
 	providers := &fakeProviders{}
-	pulled, err := newStore(t, fake, Options{Providers: providers}).Pull(t.Context(), PullRequest{
+	pulled := assert.Get(newStore(t, fake, Options{Providers: providers}).Pull(t.Context(), PullRequest{
 		Image: "r.io/app:1", Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
 		Secrets: []v1.Secret{jsonSecret("one", `"r.io":{"username":"secret","password":"p"}`)},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	assert.Deep(t, "attempts", []string{"secret:p", "narrow:p"}, fake.attempts())
 	assert.Deep(t, "asked", []string{"r.io/app for web"}, providers.asked)
 	assert.True(t, pulled.Credential.ServiceAccount.Name == "robot", "credential %+v, want the service account's", pulled.Credential)

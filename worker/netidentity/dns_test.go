@@ -146,14 +146,12 @@ func TestDNSSearchLengths(t *testing.T) {
 	long := strings.Repeat("a", 254)
 	fits := strings.Repeat("b", 253)
 	conf, warnings := limit(ResolvConf{Searches: []string{long, fits}})
-	if diff := cmp.Diff([]string{fits}, conf.Searches); diff != "" || len(warnings) != 1 {
-		t.Errorf("A-NET-3 253 per search (-want +got):\n%s, %d warnings", diff, len(warnings))
-	}
+	diff := cmp.Diff([]string{fits}, conf.Searches)
+	assert.True(t, diff == "" && len(warnings) == 1, "A-NET-3 253 per search (-want +got):\n%s, %d warnings", diff, len(warnings))
 	eight := numbered(strings.Repeat("c", 252)+"%d", 9)
 	conf, warnings = limit(ResolvConf{Searches: eight})
-	if diff := cmp.Diff(eight[:8], conf.Searches); diff != "" || len(warnings) != 1 {
-		t.Errorf("A-NET-3 2048 in all (-want +got):\n%s, %d warnings", diff, len(warnings))
-	}
+	diff = cmp.Diff(eight[:8], conf.Searches)
+	assert.True(t, diff == "" && len(warnings) == 1, "A-NET-3 2048 in all (-want +got):\n%s, %d warnings", diff, len(warnings))
 }
 
 func TestDNSLeavesTheResolverAlone(t *testing.T) {
@@ -193,8 +191,7 @@ func TestHostResolver(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := hostResolver(tc.path, tc.systemd)
-			assert.Must(t, err)
+			got := assert.Get(hostResolver(tc.path, tc.systemd)).Must(t)
 			assert.Deep(t, "resolver", tc.want, got)
 		})
 	}

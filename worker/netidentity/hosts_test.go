@@ -71,9 +71,7 @@ func TestHostnameOf(t *testing.T) {
 				pod.Name = tc.podName
 			}
 			got, err := HostnameOf(pod, "cluster.local")
-			if (err == nil) != (tc.wantErr == "") || err != nil && err.Error() != tc.wantErr {
-				t.Fatalf("error = %v, want %q", err, tc.wantErr)
-			}
+			assert.Require(t, (err == nil) == (tc.wantErr == "") && (err == nil || err.Error() == tc.wantErr), "error = %v, want %q", err, tc.wantErr)
 			assert.Deep(t, "hostname", tc.want, got)
 		})
 	}
@@ -138,17 +136,13 @@ func TestMountsHosts(t *testing.T) {
 
 func TestWriteHostsKeepsTheInode(t *testing.T) {
 	dir := t.TempDir()
-	path, err := WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.2"}, nil)
-	assert.Must(t, err)
+	path := assert.Get(WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.2"}, nil)).Must(t)
 	assert.Equal(t, filepath.Join(dir, "etc-hosts"), path, "path")
-	before, err := os.Stat(path)
-	assert.Must(t, err)
+	before := assert.Get(os.Stat(path)).Must(t)
 	assert.Must(t, assert.ErrorOf(WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.3"}, nil)))
-	after, err := os.Stat(path)
-	assert.Must(t, err)
-	if !os.SameFile(before, after) || after.Mode().Perm() != 0o644 {
-		t.Errorf("same file = %v, mode = %v, want the mounted file rewritten with 0644 (A-NET-1)", os.SameFile(before, after), after.Mode())
-	}
+	after := assert.Get(os.Stat(path)).Must(t)
+	assert.True(t, os.SameFile(before, after) && after.Mode().Perm() == 0o644,
+		"same file = %v, mode = %v, want the mounted file rewritten with 0644 (A-NET-1)", os.SameFile(before, after), after.Mode())
 	content, err := os.ReadFile(path)
 	assert.True(t, err == nil && strings.HasSuffix(string(content), "10.0.0.3\tweb\n"), "content = %q, %v, want the new address", content, err)
 }

@@ -58,8 +58,7 @@ func TestReleaseWaitsForTheStore(t *testing.T) {
 	record := filepath.Join(dir, "pods", "uid-1")
 	assert.Must(t, os.Mkdir(filepath.Dir(record), 0o700))
 	assert.Must(t, os.WriteFile(record, nil, 0o600))
-	lock, err := os.Create(filepath.Join(dir, "lock"))
-	assert.Must(t, err)
+	lock := assert.Get(os.Create(filepath.Join(dir, "lock"))).Must(t)
 	assert.Must(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
 	released := make(chan error, 1)
 	seen := make(chan error, 1)
@@ -74,7 +73,6 @@ func TestReleaseWaitsForTheStore(t *testing.T) {
 	}()
 	assert.NoError(t, <-seen, "the record was gone while the store was locked")
 	assert.Must(t, <-released)
-	if _, err := os.Stat(record); !os.IsNotExist(err) {
-		t.Errorf("the record is still there: %v", err)
-	}
+	_, err := os.Stat(record)
+	assert.True(t, os.IsNotExist(err), "the record is still there: %v", err)
 }

@@ -243,17 +243,15 @@ func TestRemoveKillsAndRemoves(t *testing.T) {
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
 
-	if uids, err := d.Pods(); err != nil || len(uids) != 1 || uids[0] != pod.UID {
-		t.Errorf("Pods = %v, %v, want %s", uids, err, pod.UID)
-	}
+	uids, err := d.Pods()
+	assert.True(t, err == nil && len(uids) == 1 && uids[0] == pod.UID, "Pods = %v, %v, want %s", uids, err, pod.UID)
 	assert.Must(t, d.RemoveParents())
 	got := folders(d, d.Path(pod))
 	assert.True(t, len(got) == len(dirs), "RemoveParents removed a pod in use: %v are left of %v", got, dirs)
 	assert.Must(t, d.Remove(t.Context(), pod.UID))
 	var exit *exec.ExitError
-	if err := <-exited; !errors.As(err, &exit) || exit.String() != "signal: killed" {
-		t.Errorf("the process ended with %v, want signal: killed", err)
-	}
+	err = <-exited
+	assert.True(t, errors.As(err, &exit) && exit.String() == "signal: killed", "the process ended with %v, want signal: killed", err)
 	assert.Empty(t, folders(d, d.Path(pod)), "left behind")
 	assert.NoError(t, d.Remove(t.Context(), pod.UID), "removing what is absent")
 }
@@ -355,12 +353,9 @@ func TestTogether(t *testing.T) {
 	}
 	close(goOn)
 	all.Wait()
-	if runs.Load() != 1 || failed.Load() != 50 {
-		t.Errorf("%d runs for %d who were told of its error, want 1 for 50", runs.Load(), failed.Load())
-	}
-	if err := r.together(func() error { runs.Add(1); return nil }); err != nil || runs.Load() != 2 {
-		t.Errorf("asked again: %v, %d runs", err, runs.Load())
-	}
+	assert.True(t, runs.Load() == 1 && failed.Load() == 50, "%d runs for %d who were told of its error, want 1 for 50", runs.Load(), failed.Load())
+	err := r.together(func() error { runs.Add(1); return nil })
+	assert.True(t, err == nil && runs.Load() == 2, "asked again: %v, %d runs", err, runs.Load())
 }
 
 // TestTogetherAlone: without batches it is done for each.

@@ -22,15 +22,13 @@ func TestEnsureLevels(t *testing.T) {
 		least, ofPod = "1", "39"
 	}
 	assert.Must(t, d.EnsureLevels())
-	if got := [2]string{weight(v1.PodQOSBurstable), weight(v1.PodQOSBestEffort)}; got != [2]string{least, least} {
-		t.Errorf("A-CRI-6 weights of the levels without pods: %v, want %s", got, least)
-	}
+	got := [2]string{weight(v1.PodQOSBurstable), weight(v1.PodQOSBestEffort)}
+	assert.True(t, got == [2]string{least, least}, "A-CRI-6 weights of the levels without pods: %v, want %s", got, least)
 	pod := podOf(needs(list("1", ""), nil))
 	assert.Must(t, d.Ensure(pod))
 	assert.Must(t, d.EnsureLevels())
-	if got := [2]string{weight(v1.PodQOSBurstable), weight(v1.PodQOSBestEffort)}; got != [2]string{ofPod, least} {
-		t.Errorf("A-CRI-6 weights of the levels with a pod: %v, want %s and %s", got, ofPod, least)
-	}
+	got = [2]string{weight(v1.PodQOSBurstable), weight(v1.PodQOSBestEffort)}
+	assert.True(t, got == [2]string{ofPod, least}, "A-CRI-6 weights of the levels with a pod: %v, want %s and %s", got, ofPod, least)
 	left := folders(d, d.Path(pod))
 	assert.True(t, len(left) != 0, "the pod's cgroup is gone")
 }
@@ -67,9 +65,8 @@ func TestLevelMemoryFollowsThePods(t *testing.T) {
 	}
 	if !cgroups.IsCgroup2UnifiedMode() {
 		want = make([][3]string, len(want))
-		if files := folders(d, d.Root()+"/"+memoryMin); len(files) > 0 {
-			t.Errorf("A-RES-7 on cgroup v1: %s", strings.Join(files, ", "))
-		}
+		files := folders(d, d.Root()+"/"+memoryMin)
+		assert.True(t, len(files) == 0, "A-RES-7 on cgroup v1: %s", strings.Join(files, ", "))
 	}
 	assert.Deep(t, "A-RES-7 memory.low of burstable, memory.low and memory.min of all", want, got)
 }

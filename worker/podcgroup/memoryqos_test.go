@@ -83,8 +83,7 @@ func (p *pretended) write(file, content string) {
 }
 
 func (p *pretended) read(file string) string {
-	content, err := os.ReadFile(filepath.Join(p.dir, file))
-	assert.Must(p.t, err)
+	content := assert.Get(os.ReadFile(filepath.Join(p.dir, file))).Must(p.t)
 	return strings.TrimSpace(string(content))
 }
 

@@ -21,8 +21,7 @@ func moved(t *testing.T) (m *Moves, times func() int64) {
 	assert.Must(t, os.WriteFile(path, nil, 0o600))
 	return &Moves{file: func() (string, error) { return path, nil }}, func() int64 {
 		synctest.Wait()
-		info, err := os.Stat(path)
-		assert.Must(t, err)
+		info := assert.Get(os.Stat(path)).Must(t)
 		return info.Size()
 	}
 }
@@ -35,9 +34,8 @@ func TestMovesWhileExpected(t *testing.T) {
 		assert.True(t, times() == 1, "the kernel is not asked at once")
 		second := m.Expect()
 		time.Sleep(5 * renewal)
-		if n := times(); n < 5 || n > 6 {
-			t.Errorf("moved %d times in %s", n, 5*renewal)
-		}
+		n := times()
+		assert.True(t, n >= 5 && n <= 6, "moved %d times in %s", n, 5*renewal)
 		first()
 		first() // counts once
 		before := times()
@@ -47,9 +45,8 @@ func TestMovesWhileExpected(t *testing.T) {
 		time.Sleep(renewal)
 		before = times()
 		time.Sleep(5 * renewal)
-		if n := times(); n != before {
-			t.Errorf("moved %d times more than expected", n-before)
-		}
+		n = times()
+		assert.True(t, n == before, "moved %d times more than expected", n-before)
 		third := m.Expect()
 		assert.True(t, times() == before+1, "what is expected anew is not asked for")
 		third()
@@ -95,9 +92,7 @@ func TestMovesWithoutFile(t *testing.T) {
 // This process is in the cgroup to which it would be moved.
 func TestOwnProcs(t *testing.T) {
 	t.Parallel()
-	path, err := ownProcs()
-	assert.Must(t, err)
-	text, err := os.ReadFile(path)
-	assert.Must(t, err)
+	path := assert.Get(ownProcs()).Must(t)
+	text := assert.Get(os.ReadFile(path)).Must(t)
 	assert.True(t, slices.Contains(strings.Fields(string(text)), strconv.Itoa(os.Getpid())), "%s lacks this process", path)
 }

@@ -32,17 +32,14 @@ func TestEnforceReserved(t *testing.T) {
 	}
 	before := values()
 	assert.Must(t, d.EnforceReserved(d.Parent, reserved, true))
-	if got := values(); got[0] == before[0] || got[1] != before[1] || got[2] != before[2] {
-		t.Errorf("A-RES-6 compressible: %v, before %v", got, before)
-	}
+	got := values()
+	assert.True(t, got[0] != before[0] && got[1] == before[1] && got[2] == before[2], "A-RES-6 compressible: %v, before %v", got, before)
 	assert.Must(t, d.EnforceReserved(d.Parent, reserved, false))
-	if got := values(); got[1] != "67108864" || got[2] != "99" {
-		t.Errorf("A-RES-6 all of it: %v", got)
-	}
+	got = values()
+	assert.True(t, got[1] == "67108864" && got[2] == "99", "A-RES-6 all of it: %v", got)
 	assert.Must(t, d.Enforce(reserved))
-	if got := values(); got[1] != "67108864" || got[2] != "99" {
-		t.Errorf("A-RES-6 all pods: %v", got)
-	}
+	got = values()
+	assert.True(t, got[1] == "67108864" && got[2] == "99", "A-RES-6 all pods: %v", got)
 }
 
 // With systemd a reserved cgroup is named by its slice (A-RES-6).
@@ -65,19 +62,16 @@ func TestUsed(t *testing.T) {
 	d := testDriver(t)
 	pod := podOf(needs(list("100m", "64Mi"), list("100m", "64Mi")))
 	assert.Must(t, d.Ensure(pod))
-	m, err := d.manager(d.names(lifecycle.QOSClass(pod), pod.UID), Resources{})
-	assert.Must(t, err)
-	ready, err := os.CreateTemp(t.TempDir(), "")
-	assert.Must(t, err)
+	m := assert.Get(d.manager(d.names(lifecycle.QOSClass(pod), pod.UID), Resources{})).Must(t)
+	ready := assert.Get(os.CreateTemp(t.TempDir(), "")).Must(t)
 	defer func() { _ = ready.Close() }() // only its name counts
 	command := exec.Command("sh", "-c", "while [ -e "+ready.Name()+" ]; do sleep 0.01; done; head -c 8000000 /dev/zero | tail -c 8000000 > /dev/null")
 	assert.Must(t, command.Start())
-	err = m.Apply(command.Process.Pid)
+	err := m.Apply(command.Process.Pid)
 	_ = os.Remove(ready.Name())
 	if waited := command.Wait(); err != nil || waited != nil {
 		t.Fatal(err, waited)
 	}
-	used, err := d.Used(pod)
-	assert.Must(t, err)
+	used := assert.Get(d.Used(pod)).Must(t)
 	assert.True(t, used.MemoryLimit == 64<<20 && used.MemoryPeak >= 8_000_000 && used.CPU != 0, "used %+v", used)
 }

@@ -65,9 +65,8 @@ func TestCPU(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(fmt.Sprintf("A-CRI-7 %dm", tc.milli), func(t *testing.T) {
-			if shares, quota := CPUShares(tc.milli), (CPULimits{}).Quota(tc.milli); shares != tc.shares || quota != tc.quota {
-				t.Errorf("shares, quota = %d, %d, want %d, %d", shares, quota, tc.shares, tc.quota)
-			}
+			shares, quota := CPUShares(tc.milli), (CPULimits{}).Quota(tc.milli)
+			assert.True(t, shares == tc.shares && quota == tc.quota, "shares, quota = %d, %d, want %d, %d", shares, quota, tc.shares, tc.quota)
 		})
 	}
 	for shares, want := range map[uint64]uint64{2: 1, 1024: 39, 262_144: 10_000} {
@@ -197,9 +196,8 @@ func TestResize(t *testing.T) {
 		{"back", []*v1.Pod{was}, [3]string{"512", "50000", "67108864"}, [3]string{"20", "50000 100000", "67108864"}},
 	}
 	for _, test := range tests {
-		if err := d.Resize(test.states); err != nil {
-			t.Fatalf("%s: %v", test.name, err)
-		}
+		err := d.Resize(test.states)
+		assert.Require(t, err == nil, "%s: %v", test.name, err)
 		got := [3]string{
 			read(t, d, is, "cpu.shares", "cpu.weight"),
 			read(t, d, is, "cpu.cfs_quota_us", "cpu.max"),
@@ -239,9 +237,8 @@ func TestEnsureWithHugePages(t *testing.T) {
 	d := testDriver(t)
 	huge := v1.ResourceList{"cpu": resource.MustParse("1"), "hugepages-2Mi": resource.MustParse("6Mi")}
 	pod := podOf(needs(huge, huge))
-	if err := d.Ensure(pod); err != nil {
-		t.Fatalf("A-CRI-9 %v", err)
-	}
+	err := d.Ensure(pod)
+	assert.Require(t, err == nil, "A-CRI-9 %v", err)
 	for _, dir := range folders(d, d.Path(pod)) {
 		for _, file := range []string{"hugetlb.2MB.limit_in_bytes", "hugetlb.2MB.max"} {
 			if !cgroups.PathExists(filepath.Join(dir, file)) {

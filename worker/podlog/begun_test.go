@@ -47,8 +47,7 @@ func TestKeepBegun(t *testing.T) {
 				put(t, log+name, text)
 			}
 			for _, name := range tc.remove {
-				older, err := Rotated(log)
-				assert.Must(t, err)
+				older := assert.Get(Rotated(log)).Must(t)
 				assert.NoError(t, KeepBegun(log, older[0], older[1]))
 				before := readRecords(t, log)
 				assert.True(t, strings.Count(before, "stdout P 1\n") <= 1, "before the file is removed: %q", before)
@@ -56,9 +55,8 @@ func TestKeepBegun(t *testing.T) {
 			}
 			assert.Deep(t, "", tc.want, readRecords(t, log))
 			assert.NoError(t, RemoveAll(log))
-			if left, err := os.ReadDir(filepath.Dir(log)); err != nil || len(left) > 0 {
-				t.Errorf("left: %v, %v", left, err)
-			}
+			left, err := os.ReadDir(filepath.Dir(log))
+			assert.True(t, err == nil && len(left) == 0, "left: %v, %v", left, err)
 		})
 	}
 }
@@ -77,12 +75,10 @@ func TestKeepBegunFollowsNoLinks(t *testing.T) {
 	assert.Must(t, os.Symlink(victim, link))
 	assert.Equal(t, record, readRecords(t, log), "read")
 	assert.NoError(t, KeepBegun(log, log+".20260101-000001", log+".20260101-000002"))
-	if text, err := os.ReadFile(victim); err != nil || string(text) != "20260101-000001\n"+record {
-		t.Errorf("written: %q, %v", text, err)
-	}
-	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() {
-		t.Errorf("%v, %v", info, err)
-	}
+	text, err := os.ReadFile(victim)
+	assert.True(t, err == nil && string(text) == "20260101-000001\n"+record, "written: %q, %v", text, err)
+	info, err := os.Lstat(link)
+	assert.True(t, err == nil && info.Mode().IsRegular(), "%v, %v", info, err)
 }
 
 // readRecords is what a reader of the whole log gets that is a record.

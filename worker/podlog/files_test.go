@@ -72,11 +72,9 @@ func put(t *testing.T, path, text string) {
 // look is the content of the files that are new.
 func look(t *testing.T, f *Files) (texts []string) {
 	t.Helper()
-	files, err := f.Look()
-	assert.Must(t, err)
+	files := assert.Get(f.Look()).Must(t)
 	for _, file := range files {
-		text, err := io.ReadAll(file)
-		assert.Must(t, err)
+		text := assert.Get(io.ReadAll(file)).Must(t)
 		texts = append(texts, string(text))
 		_ = file.File.Close()
 	}
@@ -97,9 +95,8 @@ func TestFilesThatCantBeOpened(t *testing.T) {
 			put(t, path+".20260101-000002.gz", "2")
 			assert.Must(t, os.WriteFile(path+damaged, []byte("not compressed"), 0o600))
 			put(t, path, "3")
-			if got := look(t, f); got[len(got)-1] != "3" || !f.Missed() {
-				t.Errorf("read %q, missed %v", got, f.Missed())
-			}
+			got := look(t, f)
+			assert.True(t, got[len(got)-1] == "3" && f.Missed(), "read %q, missed %v", got, f.Missed())
 		})
 	}
 }
@@ -127,14 +124,12 @@ func TestFilesThatAreNone(t *testing.T) {
 					t.Errorf("got %v, missed %v", err, f.Missed())
 				}
 				for _, file := range files {
-					if text, _ := io.ReadAll(file); string(text) != "1" {
-						t.Errorf("read %q", text)
-					}
+					text, _ := io.ReadAll(file)
+					assert.True(t, string(text) == "1", "read %q", text)
 					_ = file.File.Close()
 				}
-				if text, err := Tail(path, 100); err == nil || strings.Contains(text, "secret") {
-					t.Errorf("the end of it is %q, %v", text, err)
-				}
+				text, err := Tail(path, 100)
+				assert.True(t, err != nil && !strings.Contains(text, "secret"), "the end of it is %q, %v", text, err)
 			})
 		}
 	}

@@ -26,13 +26,9 @@ func FuzzReader(f *testing.F) {
 		}
 		text := readAll(t, path)
 		want := string(rotated) + string(current)
-		if !strings.HasSuffix(text, want) {
-			t.Fatalf("read %q, which does not end with %q", text, want)
-		}
+		assert.Require(t, strings.HasSuffix(text, want), "read %q, which does not end with %q", text, want)
 		end, err := Tail(path, 20)
-		if err == nil && (len(end) > 20 || !strings.HasSuffix(end, want[max(0, len(want)-20):])) {
-			t.Fatalf("the last 20 bytes of %q are %q", want, end)
-		}
+		assert.Require(t, err != nil || len(end) <= 20 && strings.HasSuffix(end, want[max(0, len(want)-20):]), "the last 20 bytes of %q are %q", want, end)
 	})
 }
 
@@ -44,17 +40,14 @@ func readAll(t *testing.T, path string) string {
 			t.Error("dropped, and all could be read")
 		}
 	})
-	if log == nil {
-		t.Fatal("there is no log")
-	}
+	assert.Require(t, log != nil, "there is no log")
 	defer log.Close()
 	var text strings.Builder
 	r := NewReader(log, func(record string) {
 		text.WriteString(record)
 		parsed, ok := Parse(record)
-		if ok && parsed.Text != "" && !strings.HasSuffix(strings.TrimSuffix(record, "\n"), strings.TrimSuffix(parsed.Text, "\n")) {
-			t.Errorf("record %q has the text %q", record, parsed.Text)
-		}
+		assert.True(t, !ok || parsed.Text == "" || strings.HasSuffix(strings.TrimSuffix(record, "\n"), strings.TrimSuffix(parsed.Text, "\n")),
+			"record %q has the text %q", record, parsed.Text)
 	})
 	over := make(chan struct{})
 	close(over)

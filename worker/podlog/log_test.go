@@ -69,8 +69,7 @@ func TestWatchLeavesNothing(t *testing.T) {
 
 func inotifies(t *testing.T) (n int) {
 	t.Helper()
-	links, err := filepath.Glob("/proc/self/fd/*")
-	assert.Must(t, err)
+	links := assert.Get(filepath.Glob("/proc/self/fd/*")).Must(t)
 	for _, link := range links {
 		if target, _ := os.Readlink(link); strings.Contains(target, "inotify") {
 			n++

@@ -51,9 +51,8 @@ func TestLines(t *testing.T) {
 			}
 			l.Flush()
 			l.Live()
-			if diff := cmp.Diff(tc.want, got.String()); diff != "" || (l.Err() != nil) != (tc.options.Limit > 0) {
-				t.Errorf("%v (-want +got):\n%s", l.Err(), diff)
-			}
+			diff := cmp.Diff(tc.want, got.String())
+			assert.True(t, diff == "" && (l.Err() != nil) == (tc.options.Limit > 0), "%v (-want +got):\n%s", l.Err(), diff)
 		})
 	}
 }

@@ -44,8 +44,7 @@ func TestRest(t *testing.T) {
 func TestFinishAwaitsRotatedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "0.log")
 	open := func() *os.File {
-		file, err := os.Create(path)
-		assert.Must(t, err)
+		file := assert.Get(os.Create(path)).Must(t)
 		return file
 	}
 	write := func(file *os.File, text string) {

@@ -31,8 +31,7 @@ func logWith(t *testing.T, files ...string) string {
 // clock's, as NOW.
 func namesOf(t *testing.T, log string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Dir(log))
-	assert.Must(t, err)
+	entries := assert.Get(os.ReadDir(filepath.Dir(log))).Must(t)
 	names := []string{}
 	for _, entry := range entries {
 		name := entry.Name()
@@ -134,9 +133,8 @@ func TestRotateReopenUncertain(t *testing.T) {
 	})
 	assert.True(t, errors.Is(err, lost) && !errors.Is(err, os.ErrExist), "error %v, want %v only", err, lost)
 	assert.Deep(t, "files", []string{"0.log", "0.log.NOW"}, namesOf(t, log))
-	if text, err := os.ReadFile(log); err != nil || string(text) != "new" {
-		t.Errorf("log %q, %v: the new file was overwritten", text, err)
-	}
+	text, err := os.ReadFile(log)
+	assert.True(t, err == nil && string(text) == "new", "log %q, %v: the new file was overwritten", text, err)
 }
 
 // Two rotations in one second have two names, in order.
@@ -155,9 +153,8 @@ func TestNextName(t *testing.T) {
 		}
 		log := logWith(t, files...)
 		got, err := nextName(log, now)
-		if want := log + "." + test.want; err != nil || got != want {
-			t.Errorf("after %q: %q, %v, want %q", test.newest, got, err, want)
-		}
+		want := log + "." + test.want
+		assert.True(t, err == nil && got == want, "after %q: %q, %v, want %q", test.newest, got, err, want)
 	}
 }
 
@@ -169,14 +166,11 @@ func TestCompressOlder(t *testing.T) {
 	assert.Must(t, compressOlder(t.Context(), log))
 	want := []string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002.gz", "0.log.20260101-000003", "1.log.20260101-000001"}
 	assert.Deep(t, "files", want, namesOf(t, log))
-	f, err := os.Open(log + ".20260101-000002.gz")
-	assert.Must(t, err)
+	f := assert.Get(os.Open(log + ".20260101-000002.gz")).Must(t)
 	defer func() { _ = f.Close() }()
-	unpacked, err := gzip.NewReader(f)
-	assert.Must(t, err)
-	if text, err := io.ReadAll(unpacked); err != nil || string(text) != "0.log.20260101-000002" {
-		t.Errorf("unpacked %q, %v", text, err)
-	}
+	unpacked := assert.Get(gzip.NewReader(f)).Must(t)
+	text, err := io.ReadAll(unpacked)
+	assert.True(t, err == nil && string(text) == "0.log.20260101-000002", "unpacked %q, %v", text, err)
 }
 
 // A compression that is given up leaves the plain file and nothing else.
@@ -198,11 +192,9 @@ func TestCompressOnFullDisk(t *testing.T) {
 	for _, path := range []string{log, log + ".20260101-000001", log + ".20260101-000002"} {
 		assert.Must(t, os.WriteFile(path, text, 0o640))
 	}
-	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("the disk is not full: %v", err)
-	}
-	info, err := os.Stat(ballast)
-	assert.Must(t, err)
+	err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600)
+	assert.Require(t, errors.Is(err, unix.ENOSPC), "the disk is not full: %v", err)
+	info := assert.Get(os.Stat(ballast)).Must(t)
 	assert.Must(t, os.Truncate(ballast, info.Size()-int64(os.Getpagesize()))) // room for the beginning
 	assert.ErrorIs(t, unix.ENOSPC, compressOlder(t.Context(), log))
 	assert.Deep(t, "files", []string{"0.log", "0.log.20260101-000001", "0.log.20260101-000002", "ballast"}, namesOf(t, log))
@@ -212,8 +204,7 @@ func TestCompressOnFullDisk(t *testing.T) {
 func TestCompressAwaitsWriter(t *testing.T) {
 	log := logWith(t, "0.log", "0.log.20260101-000001", "0.log.20260101-000002")
 	older := log + ".20260101-000001"
-	writer, err := os.OpenFile(older, os.O_WRONLY|os.O_APPEND, 0)
-	assert.Must(t, err)
+	writer := assert.Get(os.OpenFile(older, os.O_WRONLY|os.O_APPEND, 0)).Must(t)
 	defer func() { _ = writer.Close() }()
 	patient, cancel := context.WithTimeout(t.Context(), 2*rotatedWriterPeriod)
 	defer cancel()
@@ -241,9 +232,8 @@ func TestCompressFollowsNoLinks(t *testing.T) {
 			assert.Must(t, os.Symlink(outside, filepath.Join(dir, link)))
 			err := compressOlder(t.Context(), log)
 			assert.True(t, (err != nil) == (name == "read"), "compressed with %v", err)
-			if text, err := os.ReadFile(outside); err != nil || string(text) != secret {
-				t.Errorf("outside there is %q, %v", text, err)
-			}
+			text, err := os.ReadFile(outside)
+			assert.True(t, err == nil && string(text) == secret, "outside there is %q, %v", text, err)
 			info, err := os.Lstat(log + ".20260101-000001.gz")
 			made := err == nil
 			assert.True(t, made == (name == "written") && (!made || info.Mode().IsRegular()), "compressed file: %v, %v", info, err)

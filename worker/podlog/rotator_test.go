@@ -45,9 +45,8 @@ func TestMove(t *testing.T) {
 		size, bytes int64
 		grew        bool
 	}{{5, 5, true}, {5, 0, false}, {25, 20, true}, {3, 3, true}} { // the last is a new file
-		if grew := p.move(step.size, false, at.Add(time.Duration(i)*time.Second)); grew != step.grew || p.bytes != step.bytes {
-			t.Errorf("look %d: grew %v by %d, want %v by %d", i, grew, p.bytes, step.grew, step.bytes)
-		}
+		grew := p.move(step.size, false, at.Add(time.Duration(i)*time.Second))
+		assert.True(t, grew == step.grew && p.bytes == step.bytes, "look %d: grew %v by %d, want %v by %d", i, grew, p.bytes, step.grew, step.bytes)
 	}
 }
 
@@ -149,9 +148,7 @@ func TestQuietLogIsWoken(t *testing.T) {
 	w := r.all()[0]
 	for range 3 {
 		next := r.checkDue(logs, now, writes).Sub(now)
-		if w.quiet == nil || next < longest-time.Second || next > longest {
-			t.Errorf("quiet: %v; next look in %v, want %v", w.quiet != nil, next, longest)
-		}
+		assert.True(t, w.quiet != nil && next >= longest-time.Second && next <= longest, "quiet: %v; next look in %v, want %v", w.quiet != nil, next, longest)
 		now = now.Add(next)
 	}
 	assert.Must(t, os.WriteFile(log, []byte("more than 3"), 0o600))

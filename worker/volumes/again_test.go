@@ -45,17 +45,15 @@ func TestPrepareAgain(t *testing.T) {
 func inodes(t *testing.T, dir string) map[string]uint64 {
 	t.Helper()
 	found := map[string]uint64{}
-	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+	assert.Must(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		var stat unix.Stat_t
 		if err == nil {
 			err = unix.Lstat(path, &stat)
 		}
 		found[path] = stat.Ino
 		return err
-	})
-	assert.Must(t, err)
-	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
-	assert.Must(t, err)
+	}))
+	mounts := assert.Get(mountinfo.GetMounts(mountinfo.PrefixFilter(dir))).Must(t)
 	for _, m := range mounts {
 		found["mounted at "+m.Mountpoint]++
 	}

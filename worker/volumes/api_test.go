@@ -84,8 +84,7 @@ func TestAPIAccess(t *testing.T) {
 		t.Run("A-VOL-5 "+tc.name, func(t *testing.T) {
 			pod := podWith(apiAccess())
 			pod.Spec.SecurityContext = tc.context
-			m, err := Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: objects{configMaps: root}, API: api{token: "secret"}})
-			assert.Must(t, err)
+			m := assert.Get(Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: objects{configMaps: root}, API: api{token: "secret"}})).Must(t)
 			path, _ := m.Path("all")
 			want := map[string]string{"token": "secret for web to ", "ca.crt": "CA", "namespace": "ns"}
 			assert.Deep(t, "", want, contents(t, path, "token", "ca.crt", "namespace"))
@@ -99,8 +98,7 @@ func TestTokenIsRefreshed(t *testing.T) {
 		v1.VolumeProjection{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "token", Audience: "vault"}},
 		v1.VolumeProjection{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{Path: "anchors.pem"}},
 	)), testPodDir(t)
-	m, err := Prepare(t.Context(), pod, dir, Sources{API: api{token: "first", anchors: "A"}})
-	assert.Must(t, err)
+	m := assert.Get(Prepare(t.Context(), pod, dir, Sources{API: api{token: "first", anchors: "A"}})).Must(t)
 	path, _ := m.Path("all")
 	assert.Deep(t, "", map[string]string{"token": "first for web to vault", "anchors.pem": "A"}, contents(t, path, "token", "anchors.pem"))
 	assert.Must(t, Refresh(t.Context(), pod, dir, Sources{API: api{token: "second", anchors: "B"}}))
@@ -179,17 +177,15 @@ func TestCertificateOfBefore(t *testing.T) {
 	pod, dir := podWith(podCertificate()), testPodDir(t)
 	waiting := api{err: errors.New("credential bundle is not issued yet")}
 	_, err := Prepare(t.Context(), pod, dir, Sources{API: waiting})
-	if want := `MountVolume.SetUp failed for volume "all" : credential bundle is not issued yet`; err == nil || err.Error() != want {
-		t.Errorf("A-CERT-2 error = %v, want %s", err, want)
-	}
+	want := `MountVolume.SetUp failed for volume "all" : credential bundle is not issued yet`
+	assert.True(t, err != nil && err.Error() == want, "A-CERT-2 error = %v, want %s", err, want)
 	assert.Must(t, assert.ErrorOf(Prepare(t.Context(), pod, dir, Sources{API: api{issued: Credentials{Key: []byte("KEY")}}})))
 	m, err := Prepare(t.Context(), pod, dir, Sources{API: waiting})
 	assert.Require(t, err == nil, "A-CERT-3 after a restart of the agent: %v", err)
 	path, _ := m.Path("all")
 	_, err = Prepare(t.Context(), pod, dir, Sources{API: api{err: &RefusedError{Why: "denied"}}})
-	if want := `MountVolume.SetUp failed for volume "all" : denied`; err == nil || err.Error() != want {
-		t.Errorf("A-CERT-5 error = %v, want %s", err, want)
-	}
+	want = `MountVolume.SetUp failed for volume "all" : denied`
+	assert.True(t, err != nil && err.Error() == want, "A-CERT-5 error = %v, want %s", err, want)
 	assert.Equal(t, "KEY", contents(t, path, "both.pem")["both.pem"], "A-CERT-5 containers see")
 }
 
@@ -201,12 +197,10 @@ func TestEmptySource(t *testing.T) {
 			pod := podWith(projectedVolume(nil, v1.VolumeProjection{}, v1.VolumeProjection{
 				ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: v1.LocalObjectReference{Name: "known"}},
 			}))
-			m, err := Prepare(t.Context(), pod, testPodDir(t), sources)
-			assert.Must(t, err)
+			m := assert.Get(Prepare(t.Context(), pod, testPodDir(t), sources)).Must(t)
 			path, _ := m.Path("all")
-			if text, err := os.ReadFile(filepath.Join(path, "file")); err != nil || string(text) != "text" {
-				t.Errorf("A-VOL-5: the other source has %q, %v", text, err)
-			}
+			text, err := os.ReadFile(filepath.Join(path, "file"))
+			assert.True(t, err == nil && string(text) == "text", "A-VOL-5: the other source has %q, %v", text, err)
 		})
 	}
 }
@@ -233,11 +227,9 @@ func TestTakesOverFromAKubelet(t *testing.T) {
 	assert.Must(t, err)
 	defer func() { _ = seen.Close() }()
 	before := mountPoints(t, dir)
-	m, err := Prepare(t.Context(), pod, dir, Sources{Objects: objects{configMaps: root}, API: api{token: "new"}})
-	assert.Must(t, err)
-	if got, err := seen.ReadFile("token"); err != nil || string(got) != "new for web to " {
-		t.Errorf("a container sees %q, %v", got, err)
-	}
+	m := assert.Get(Prepare(t.Context(), pod, dir, Sources{Objects: objects{configMaps: root}, API: api{token: "new"}})).Must(t)
+	got, err := seen.ReadFile("token")
+	assert.True(t, err == nil && string(got) == "new for web to ", "a container sees %q, %v", got, err)
 	if got := mountPoints(t, dir); got != before {
 		t.Errorf("%d mounts, want the %d of before", got, before)
 	}

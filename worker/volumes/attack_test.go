@@ -63,16 +63,14 @@ func TestSubPathUnderAttack(t *testing.T) {
 			continue
 		}
 		inside++
-		if _, err := os.Stat(filepath.Join(source, "precious")); err == nil {
-			t.Fatalf("try %d: A-VOL-3 the host's folder is mounted", i)
-		}
+		_, err = os.Stat(filepath.Join(source, "precious"))
+		assert.Require(t, err != nil, "try %d: A-VOL-3 the host's folder is mounted", i)
 		_, _ = mountSubPath(m, "d/new/deep")
 	}
 	t.Logf("%d refused, %d inside", refused, inside)
 	assert.True(t, refused != 0 && inside != 0, "%d refused, %d inside: the attack was never in time", refused, inside)
-	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
-		t.Errorf("the host's folder has %v, %v, want only precious", entries, err)
-	}
+	entries, err := os.ReadDir(outside)
+	assert.True(t, err == nil && len(entries) == 1, "the host's folder has %v, %v, want only precious", entries, err)
 }
 
 // TestOwnershipUnderAttack: the walk that gives a claim to the fsGroup is not
@@ -148,7 +146,6 @@ func TestRemoveDeeperThanFilesCanBeOpen(t *testing.T) {
 	removed := Remove(dir)
 	assert.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	assert.True(t, removed == nil, "B-FIN-6 %v", removed)
-	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
-		t.Errorf("the pod's folder is still there: %v", err)
-	}
+	_, err = os.Lstat(dir)
+	assert.True(t, os.IsNotExist(err), "the pod's folder is still there: %v", err)
 }

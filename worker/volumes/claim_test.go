@@ -18,8 +18,7 @@ func claimVolume(name string, readOnly bool) v1.Volume {
 
 func prepareClaim(t *testing.T, pod *v1.Pod, dir, claims string) Mounted {
 	t.Helper()
-	m, err := Prepare(t.Context(), pod, dir, Sources{Objects: objects{}, ClaimsDir: claims})
-	assert.Must(t, err)
+	m := assert.Get(Prepare(t.Context(), pod, dir, Sources{Objects: objects{}, ClaimsDir: claims})).Must(t)
 	return m
 }
 
@@ -33,12 +32,10 @@ func TestClaimOutlivesThePod(t *testing.T) {
 	c := &v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/d", SubPath: "sub"}}}
 	assert.Must(t, assert.ErrorOf(m.Mounts(c, MountInput{})))
 	assert.Must(t, Remove(dir))
-	if entries, err := os.ReadDir(path); err != nil || len(entries) != 2 {
-		t.Errorf("after the pod's end the claim has %v, %v, want kept and sub", entries, err)
-	}
-	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
-		t.Errorf("claims: %v, %v, want only data", entries, err)
-	}
+	entries, err := os.ReadDir(path)
+	assert.True(t, err == nil && len(entries) == 2, "after the pod's end the claim has %v, %v, want kept and sub", entries, err)
+	entries, err = os.ReadDir(filepath.Dir(path))
+	assert.True(t, err == nil && len(entries) == 1, "claims: %v, %v, want only data", entries, err)
 }
 
 // TestClaimMadeByTwoAtOnce: the folder that one pod already uses is never replaced.
@@ -60,9 +57,8 @@ func TestClaimMadeByTwoAtOnce(t *testing.T) {
 		assert.True(t, path == filepath.Join(claims, "ns", "data"), "%v", path)
 	}
 	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(claims, "ns", "data", "mark"))), "what was written is gone")
-	if entries, err := os.ReadDir(filepath.Join(claims, "ns")); err != nil || len(entries) != 1 {
-		t.Errorf("left over: %v, %v", entries, err)
-	}
+	entries, err := os.ReadDir(filepath.Join(claims, "ns"))
+	assert.True(t, err == nil && len(entries) == 1, "left over: %v, %v", entries, err)
 }
 
 func errorText(err error) string {
@@ -106,7 +102,6 @@ func TestClaimFSGroup(t *testing.T) {
 	prepareClaim(t, pod, testPodDir(t), claims)
 	want[3] = "second -rw-rw---- 2000"
 	assert.Deep(t, "Always", want, tree(t, path))
-	if info, err := os.Stat(outside); err != nil || info.Mode() != 0o600 {
-		t.Errorf("the host's file behind the link: %v, %v", info.Mode(), err)
-	}
+	info, err := os.Stat(outside)
+	assert.True(t, err == nil && info.Mode() == 0o600, "the host's file behind the link: %v, %v", info.Mode(), err)
 }

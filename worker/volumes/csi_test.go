@@ -60,8 +60,7 @@ func TestCSI(t *testing.T) {
 		v1.Volume{Name: "disk", VolumeSource: v1.VolumeSource{AWSElasticBlockStore: &v1.AWSElasticBlockStoreVolumeSource{}}})
 	d := &drivers{podDir: podDir}
 	sources := Sources{CSI: d, API: api{volumes: map[string]*v1.PersistentVolume{"data": ofCSI("pv"), "disk": ofCSI("translated")}}}
-	m, err := Prepare(t.Context(), pod, podDir, sources)
-	assert.Must(t, err)
+	m := assert.Get(Prepare(t.Context(), pod, podDir, sources)).Must(t)
 	for volume, name := range map[string]string{"data": "pv", "own": "own", "disk": "translated"} {
 		path, _ := m.Path(volume)
 		assert.True(t, path == filepath.Join(podDir, "volumes/kubernetes.io~csi", name, "mount"), "volume %s is at %s", volume, path)
@@ -72,7 +71,7 @@ func TestCSI(t *testing.T) {
 	assert.Must(t, Refresh(t.Context(), pod, podDir, sources))
 	assert.True(t, len(d.asked) == 2 && d.asked[0].Again && d.asked[0].Bound.Name == "pv" && d.asked[1].Again, "asked again: %+v", d.asked)
 	sources.API = api{volumes: map[string]*v1.PersistentVolume{"data": ofCSI("broken")}}
-	_, err = Prepare(t.Context(), podWith(claimVolume("data", false)), testPodDir(t), sources)
+	_, err := Prepare(t.Context(), podWith(claimVolume("data", false)), testPodDir(t), sources)
 	want := `MountVolume.MountDevice failed for volume "broken" : no disk`
 	assert.True(t, err != nil && err.Error() == want, "error = %v, want %s", err, want)
 }
@@ -103,9 +102,8 @@ func TestFound(t *testing.T) {
 			pod := podWith(claimVolume("a", false), claimVolume("b", false), claimVolume("c", false), claimVolume("odd", false))
 			m, err := Prepare(t.Context(), pod, podDir, tc.sources)
 			assert.True(t, (err == nil) == (tc.want != "") && got == tc.want, "told %q, error %v; want %q", got, err, tc.want)
-			if groups := m.Groups(); err == nil && !strings.HasPrefix(got, fmt.Sprint(groups)) {
-				t.Errorf("mounted with groups %v, told %q", groups, got)
-			}
+			groups := m.Groups()
+			assert.True(t, err != nil || strings.HasPrefix(got, fmt.Sprint(groups)), "mounted with groups %v, told %q", groups, got)
 		})
 	}
 }

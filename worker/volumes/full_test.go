@@ -30,15 +30,13 @@ func TestFullDisk(t *testing.T) {
 	object.Data = map[string]string{"a": "2", "big": strings.Repeat("x", 300<<10)}
 	for range 5 {
 		err := Refresh(t.Context(), pod, dir, sources)
-		if !errors.Is(err, unix.ENOSPC) || !strings.HasPrefix(err.Error(), `MountVolume.SetUp failed for volume "conf" : `) {
-			t.Fatalf("error = %v, want one about the volume that says that the disk is full", err)
-		}
+		assert.Require(t, errors.Is(err, unix.ENOSPC) && strings.HasPrefix(err.Error(), `MountVolume.SetUp failed for volume "conf" : `),
+			"error = %v, want one about the volume that says that the disk is full", err)
 		diff := cmp.Diff(before, tree(t, path))
 		assert.Require(t, diff == "", "A-VOL-5 after a failure (-want +got):\n%s", diff)
 	}
 	object.Data = map[string]string{"a": "3"}
 	assert.Must(t, Refresh(t.Context(), pod, dir, sources))
-	if got, err := os.ReadFile(filepath.Join(path, "a")); err != nil || string(got) != "3" {
-		t.Errorf("with room again: %q, %v, want 3", got, err)
-	}
+	got, err := os.ReadFile(filepath.Join(path, "a"))
+	assert.True(t, err == nil && string(got) == "3", "with room again: %q, %v, want 3", got, err)
 }

@@ -16,8 +16,7 @@ import (
 // runtimeMounts mounts what a runtime mounts when it starts a container, and returns what each file has.
 func runtimeMounts(t *testing.T, m Mounted, c *v1.Container, between func()) (contents []string) {
 	t.Helper()
-	mounts, err := m.Mounts(c, MountInput{})
-	assert.Must(t, err)
+	mounts := assert.Get(m.Mounts(c, MountInput{})).Must(t)
 	between()
 	for i, mount := range mounts {
 		at := filepath.Join(t.TempDir(), fmt.Sprint(i))
@@ -25,8 +24,7 @@ func runtimeMounts(t *testing.T, m Mounted, c *v1.Container, between func()) (co
 		if err := unix.Mount(mount.HostPath, at, "", unix.MS_BIND, ""); err != nil {
 			t.Fatalf("the runtime mounts %s: %v (A-VOL-5)", mount.HostPath, err)
 		}
-		content, err := os.ReadFile(at)
-		assert.Must(t, err)
+		content := assert.Get(os.ReadFile(at)).Must(t)
 		contents = append(contents, string(content))
 		assert.Must(t, unmount(at))
 	}
@@ -63,9 +61,8 @@ func TestVersionStaysUntilStarted(t *testing.T) {
 			write("3")
 		})
 		assert.True(t, fmt.Sprint(got) == "[1 1]", "%s: the container has %q, want the version of its creation", volume, got)
-		if got := runtimeMounts(t, m, twoSubPaths("conf"), func() { write("3") }); fmt.Sprint(got) != "[3 3]" {
-			t.Errorf("%s: the next container has %q, want the version of its creation", volume, got)
-		}
+		got = runtimeMounts(t, m, twoSubPaths("conf"), func() { write("3") })
+		assert.True(t, fmt.Sprint(got) == "[3 3]", "%s: the next container has %q, want the version of its creation", volume, got)
 		path, _ := m.Path("conf")
 		versions, err := filepath.Glob(filepath.Join(path, "..[0-9]*"))
 		assert.True(t, err == nil && len(versions) == 1, "%s: versions %q, %v, want one", volume, versions, err)

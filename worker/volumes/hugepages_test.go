@@ -39,9 +39,7 @@ func TestHugePageSize(t *testing.T) {
 	for _, tc := range tests {
 		t.Run("A-SYNC-8 "+tc.name, func(t *testing.T) {
 			got, err := hugePageSize(tc.pod, tc.medium)
-			if errorText(err) != tc.wantErr || err == nil && got.String() != tc.want {
-				t.Errorf("%s, %v, want %s%s", got.String(), err, tc.want, tc.wantErr)
-			}
+			assert.True(t, errorText(err) == tc.wantErr && (err != nil || got.String() == tc.want), "%s, %v, want %s%s", got.String(), err, tc.want, tc.wantErr)
 		})
 	}
 }

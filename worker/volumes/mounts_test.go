@@ -81,22 +81,18 @@ func TestSubPathMounts(t *testing.T) {
 	m := prepare(t, pod, dir, objects{})
 	volume, _ := m.Path("cache")
 
-	source, err := mountSubPath(m, "made/deep")
-	assert.Must(t, err)
+	source := assert.Get(mountSubPath(m, "made/deep")).Must(t)
 	assert.Equal(t, filepath.Join(dir, "volume-subpaths/cache/main/0"), source, "source")
 	assert.Deep(t, "A-VOL-3 made with the volume's mode", []string{". dgrwxrwxrwx 2000", "made dgrwxrwxrwx 2000", "made/deep dgrwxrwxrwx 2000"}, tree(t, volume))
 	assert.Must(t, os.WriteFile(filepath.Join(source, "f"), []byte("through"), 0o600))
-	if got, err := os.ReadFile(filepath.Join(volume, "made/deep/f")); err != nil || string(got) != "through" {
-		t.Errorf("seen in the volume: %q, %v", got, err)
-	}
+	got, err := os.ReadFile(filepath.Join(volume, "made/deep/f"))
+	assert.True(t, err == nil && string(got) == "through", "seen in the volume: %q, %v", got, err)
 
 	// Another instance: the same path again, then a file in its place.
 	assert.NoError(t, assert.ErrorOf(mountSubPath(m, "made/deep")), "mounted again")
-	source, err = mountSubPath(m, "made/deep/f")
-	assert.Must(t, err)
-	if got, err := os.ReadFile(source); err != nil || string(got) != "through" {
-		t.Errorf("a file as sub path: %q, %v", got, err)
-	}
+	source = assert.Get(mountSubPath(m, "made/deep/f")).Must(t)
+	got, err = os.ReadFile(source)
+	assert.True(t, err == nil && string(got) == "through", "a file as sub path: %q, %v", got, err)
 	assert.NoError(t, Remove(dir))
 }
 
@@ -126,9 +122,8 @@ func TestSubPathNeverLeavesTheVolume(t *testing.T) {
 		_, ok := errors.AsType[*SubPathError](err)
 		assert.True(t, ok, "%s: error = %v, want one that hides the host's paths (A-VOL-3)", path, err)
 	}
-	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
-		t.Errorf("outside the volume: %v, %v", entries, err)
-	}
+	entries, err := os.ReadDir(outside)
+	assert.True(t, err == nil && len(entries) == 0, "outside the volume: %v, %v", entries, err)
 	assert.Must(t, os.Symlink(".", filepath.Join(volume, "inside")))
 	assert.NoError(t, assert.ErrorOf(mountSubPath(m, "inside")), "a link that stays inside")
 }
@@ -148,14 +143,12 @@ func TestRelabel(t *testing.T) {
 		API:     api{volumes: map[string]*v1.PersistentVolume{"local": local, "read": localVolume("pv-2", disk), "csi": ofCSI("pv-3")}},
 		CSI:     &drivers{podDir: dir},
 	}
-	m, err := Prepare(t.Context(), pod, dir, sources)
-	assert.Must(t, err)
+	m := assert.Get(Prepare(t.Context(), pod, dir, sources)).Must(t)
 	want := map[string]bool{
 		"disk": true, "conf": true, "token": true, "info": true, "all": true, "host": false, "local": true, "read": false, "csi": true, "own": true,
 	}
 	for _, enabled := range []bool{true, false} {
-		mounts, err := m.Mounts(&pod.Spec.Containers[0], MountInput{SELinux: enabled})
-		assert.Must(t, err)
+		mounts := assert.Get(m.Mounts(&pod.Spec.Containers[0], MountInput{SELinux: enabled})).Must(t)
 		got := map[string]bool{}
 		for i, mount := range pod.Spec.Containers[0].VolumeMounts {
 			got[mount.Name] = mounts[i].SelinuxRelabel

@@ -20,8 +20,7 @@ import (
 
 func owners(t *testing.T, path string) string {
 	t.Helper()
-	info, err := os.Stat(path)
-	assert.Must(t, err)
+	info := assert.Get(os.Stat(path)).Must(t)
 	stat := info.Sys().(*syscall.Stat_t)
 	return fmt.Sprintf("%v %d %d", info.Mode(), stat.Uid, stat.Gid)
 }
@@ -35,8 +34,7 @@ func mountTmpfs(t *testing.T, dir string) {
 
 func real(t *testing.T, path string) string {
 	t.Helper()
-	path, err := filepath.EvalSymlinks(path)
-	assert.Must(t, err)
+	path = assert.Get(filepath.EvalSymlinks(path)).Must(t)
 	return path
 }
 
@@ -68,9 +66,8 @@ func TestLocalVolume(t *testing.T) {
 	}
 	path, _ := m.Path("data")
 	assert.Equal(t, filepath.Join(dir, "volumes/kubernetes.io~local-volume/pv-1"), path, "A-VOL-1 path")
-	if got := mountPoints(t, real(t, path)); got != 1 {
-		t.Errorf("%d mounts after two times Prepare, want 1", got)
-	}
+	got := mountPoints(t, real(t, path))
+	assert.True(t, got == 1, "%d mounts after two times Prepare, want 1", got)
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil || stat.Flags&(unix.ST_NOEXEC|unix.ST_NODEV|unix.ST_RDONLY) != unix.ST_NOEXEC|unix.ST_NODEV {
 		t.Errorf("mount flags %x, %v, want noexec and nodev", stat.Flags, err)
@@ -83,17 +80,14 @@ func TestLocalVolume(t *testing.T) {
 	inner := filepath.Join(disk, "sub", "inner") // mounted on the host later, seen in the pod's mounts
 	mountTmpfs(t, inner)
 	assert.Must(t, os.WriteFile(filepath.Join(inner, "precious"), []byte("y"), 0o600))
-	if got := mountPoints(t, real(t, dir)); got != 4 {
-		t.Fatalf("%d mounts in the pod's folder, want volume, sub path and in both of them the inner one", got)
-	}
+	got = mountPoints(t, real(t, dir))
+	assert.Require(t, got == 4, "%d mounts in the pod's folder, want volume, sub path and in both of them the inner one", got)
 	assert.Must(t, Remove(dir))
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the pod's folder is left: %v", err)
-	}
+	_, err = os.Stat(dir)
+	assert.True(t, os.IsNotExist(err), "the pod's folder is left: %v", err)
 	assert.Deep(t, "B-RST-20", map[string]string{"precious": "x", "sub/inner/precious": "y"}, contents(t, disk, "precious", "sub/inner/precious"))
-	if got := mountPoints(t, disk); got != 2 {
-		t.Errorf("%d mounts at the disk, want it and the inner one", got)
-	}
+	got = mountPoints(t, disk)
+	assert.True(t, got == 2, "%d mounts at the disk, want it and the inner one", got)
 }
 
 // TestLocalVolumeFSGroup: the first pod that mounts a volume gives it to its group.
@@ -111,12 +105,10 @@ func TestLocalVolumeFSGroup(t *testing.T) {
 		t.Cleanup(func() { _ = Remove(dir) })
 		return dir, err
 	}
-	first, err := podOf("1", 2000, nil)
-	assert.Must(t, err)
+	first := assert.Get(podOf("1", 2000, nil)).Must(t)
 	assert.Equal(t, "-rw-rw---- 0 2000", owners(t, file), "file")
 	assert.Equal(t, "dgrwxrwx--- 0 2000", owners(t, disk), "top")
-	second, err := podOf("2", 3000, nil)
-	assert.Must(t, err)
+	second := assert.Get(podOf("2", 3000, nil)).Must(t)
 	got := owners(t, file)
 	assert.True(t, got == "-rw-rw---- 0 2000", "file %s after a second pod that shares the volume", got)
 	assert.Must(t, errors.Join(Remove(first), Remove(second), os.Chown(file, 0, 0)))
@@ -130,16 +122,14 @@ func TestReadOnlyClaims(t *testing.T) {
 		PersistentVolumeSource: v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: disk}},
 	}}
 	sources := Sources{API: api{volumes: map[string]*v1.PersistentVolume{"local": localVolume("pv-1", disk), "host": host}}}
-	m, err := Prepare(t.Context(), podWith(claimVolume("local", true), claimVolume("host", true)), dir, sources)
-	assert.Must(t, err)
+	m := assert.Get(Prepare(t.Context(), podWith(claimVolume("local", true), claimVolume("host", true)), dir, sources)).Must(t)
 	mounts, err := m.Mounts(&v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{{Name: "local", MountPath: "/l"}, {Name: "host", MountPath: "/h"}}}, MountInput{})
 	want := []*runtimeapi.Mount{
 		{ContainerPath: "/l", HostPath: filepath.Join(dir, "volumes/kubernetes.io~local-volume/pv-1"), Readonly: true},
 		{ContainerPath: "/h", HostPath: disk, Readonly: true},
 	}
-	if err != nil || mounts[0].String() != want[0].String() || mounts[1].String() != want[1].String() {
-		t.Errorf("A-VOL-2 mounts %v, %v, want %v", mounts, err, want)
-	}
+	assert.True(t, err == nil && mounts[0].String() == want[0].String() && mounts[1].String() == want[1].String(),
+		"A-VOL-2 mounts %v, %v, want %v", mounts, err, want)
 	path, _ := m.Path("local")
 	assert.ErrorIs(t, unix.EROFS, os.WriteFile(filepath.Join(path, "x"), nil, 0o600), "a write to the mount")
 }
@@ -148,8 +138,7 @@ func TestReadOnlyClaims(t *testing.T) {
 func TestEphemeralVolume(t *testing.T) {
 	sources := Sources{API: api{volumes: map[string]*v1.PersistentVolume{"web-scratch": localVolume("pv-1", t.TempDir())}}}
 	pod := podWith(v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}})
-	m, err := Prepare(t.Context(), pod, testPodDir(t), sources)
-	assert.Must(t, err)
+	m := assert.Get(Prepare(t.Context(), pod, testPodDir(t), sources)).Must(t)
 	path, found := m.Path("scratch")
 	assert.True(t, found && filepath.Base(path) == "pv-1", "path %s, %v", path, found)
 }
@@ -231,8 +220,7 @@ func TestBlockDevice(t *testing.T) {
 		pod := podWith(claimVolume("data", readOnly))
 		c := &pod.Spec.Containers[0]
 		c.VolumeMounts, c.VolumeDevices = nil, []v1.VolumeDevice{{Name: "data", DevicePath: "/dev/xvda"}}
-		m, err := Prepare(t.Context(), pod, testPodDir(t), Sources{API: api{volumes: map[string]*v1.PersistentVolume{"data": bound}}})
-		assert.Must(t, err)
+		m := assert.Get(Prepare(t.Context(), pod, testPodDir(t), Sources{API: api{volumes: map[string]*v1.PersistentVolume{"data": bound}}})).Must(t)
 		devices, err := m.Devices(c)
 		want := &runtimeapi.Device{HostPath: device, ContainerPath: "/dev/xvda", Permissions: permissions}
 		assert.True(t, err == nil && len(devices) == 1 && devices[0].String() == want.String(), "A-VOL-4 devices %v, %v, want %v", devices, err, want)

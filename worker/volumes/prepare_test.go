@@ -83,8 +83,7 @@ func testPodDir(t testing.TB) string {
 
 func prepare(t *testing.T, pod *v1.Pod, dir string, o objects) Mounted {
 	t.Helper()
-	m, err := Prepare(t.Context(), pod, dir, Sources{Objects: o})
-	assert.Must(t, err)
+	m := assert.Get(Prepare(t.Context(), pod, dir, Sources{Objects: o})).Must(t)
 	return m
 }
 
@@ -93,7 +92,7 @@ func prepare(t *testing.T, pod *v1.Pod, dir string, o objects) Mounted {
 func tree(t *testing.T, dir string) []string {
 	t.Helper()
 	var out []string
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	assert.Must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -111,8 +110,7 @@ func tree(t *testing.T, dir string) []string {
 		}
 		out = append(out, line)
 		return nil
-	})
-	assert.Must(t, err)
+	}))
 	return out
 }
 
@@ -124,13 +122,11 @@ func TestEmptyDir(t *testing.T) {
 	assert.Deep(t, "A-VOL-1", []string{". drwxrwxrwx 0"}, tree(t, path))
 	assert.Must(t, os.WriteFile(filepath.Join(path, "data"), []byte("kept"), 0o600))
 	prepare(t, pod, dir, objects{})
-	if content, err := os.ReadFile(filepath.Join(path, "data")); err != nil || string(content) != "kept" {
-		t.Errorf("after a second Prepare the content is %q, %v", content, err)
-	}
+	content, err := os.ReadFile(filepath.Join(path, "data"))
+	assert.True(t, err == nil && string(content) == "kept", "after a second Prepare the content is %q, %v", content, err)
 	for _, parent := range []string{dir, filepath.Join(dir, "volumes"), filepath.Join(dir, "plugins"), filepath.Dir(path)} {
-		if info, err := os.Stat(parent); err != nil || info.Mode().Perm() != 0o750 {
-			t.Errorf("A-SYNC-7 %s: %v, %v, want 0750", parent, info.Mode(), err)
-		}
+		info, err := os.Stat(parent)
+		assert.True(t, err == nil && info.Mode().Perm() == 0o750, "A-SYNC-7 %s: %v, %v, want 0750", parent, info.Mode(), err)
 	}
 }
 
@@ -146,9 +142,8 @@ func TestEmptyDirInMemory(t *testing.T) {
 	path := filepath.Join(dir, "volumes/kubernetes.io~empty-dir/cache")
 	assert.Deep(t, "A-SEC-3 mode and group", []string{". dgtrwxrwxrwx 2000"}, tree(t, path))
 	var stat unix.Statfs_t
-	if err := unix.Statfs(path, &stat); err != nil || stat.Type != unix.TMPFS_MAGIC || stat.Blocks*uint64(stat.Bsize) != 1<<20 {
-		t.Errorf("statfs = %+v, %v, want a tmpfs of 1 MiB", stat, err)
-	}
+	err := unix.Statfs(path, &stat)
+	assert.True(t, err == nil && stat.Type == unix.TMPFS_MAGIC && stat.Blocks*uint64(stat.Bsize) == 1<<20, "statfs = %+v, %v, want a tmpfs of 1 MiB", stat, err)
 }
 
 // As the kernel mounts it, which is what Kubernetes leaves.
@@ -217,9 +212,8 @@ func TestConfigMapAndSecretFiles(t *testing.T) {
 			path, _ := m.Path(tc.volume.Name)
 			assert.Deep(t, "files", tc.want, tree(t, path))
 			for name, want := range tc.contents {
-				if got, err := os.ReadFile(filepath.Join(path, name)); err != nil || string(got) != want {
-					t.Errorf("%s = %q, %v, want %q", name, got, err, want)
-				}
+				got, err := os.ReadFile(filepath.Join(path, name))
+				assert.True(t, err == nil && string(got) == want, "%s = %q, %v, want %q", name, got, err, want)
 			}
 			var stat unix.Statfs_t
 			if err := unix.Statfs(path, &stat); err != nil || (stat.Type == unix.TMPFS_MAGIC) != (tc.volume.Secret != nil) {
@@ -313,8 +307,7 @@ func TestUnusedVolumesAreLeftOut(t *testing.T) {
 
 func TestHostPathTypesThatFit(t *testing.T) {
 	host := t.TempDir()
-	listener, err := net.Listen("unix", filepath.Join(host, "sock"))
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("unix", filepath.Join(host, "sock"))).Must(t)
 	defer func() { _ = listener.Close() }()
 	tests := []struct {
 		kind v1.HostPathType
@@ -331,12 +324,10 @@ func TestHostPathTypesThatFit(t *testing.T) {
 	for _, tc := range tests {
 		t.Run("A-VOL-2 "+string(tc.kind), func(t *testing.T) {
 			m := prepare(t, podWith(hostPathVolume(tc.path, tc.kind)), testPodDir(t), objects{})
-			if path, _ := m.Path("host"); path != tc.path {
-				t.Errorf("path = %s, want %s", path, tc.path)
-			}
-			if info, err := os.Stat(tc.path); err != nil || info.Mode() != tc.want {
-				t.Errorf("%v, %v, want %v", info.Mode(), err, tc.want)
-			}
+			path, _ := m.Path("host")
+			assert.True(t, path == tc.path, "path = %s, want %s", path, tc.path)
+			info, err := os.Stat(tc.path)
+			assert.True(t, err == nil && info.Mode() == tc.want, "%v, %v, want %v", info.Mode(), err, tc.want)
 		})
 	}
 	none := host + "/absent"

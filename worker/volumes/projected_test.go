@@ -36,8 +36,7 @@ func contents(t *testing.T, dir string, names ...string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, name := range names {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		assert.Must(t, err)
+		content := assert.Get(os.ReadFile(filepath.Join(dir, name))).Must(t)
 		out[name] = string(content)
 	}
 	return out
@@ -55,8 +54,7 @@ func TestDownwardAPI(t *testing.T) {
 	pod.Spec.Containers[0].Resources.Limits = v1.ResourceList{"memory": resource.MustParse("100Mi")}
 	dir := testPodDir(t)
 	sources := Sources{Objects: objects{}, Allocatable: v1.ResourceList{"cpu": resource.MustParse("8")}}
-	m, err := Prepare(t.Context(), pod, dir, sources)
-	assert.Must(t, err)
+	m := assert.Get(Prepare(t.Context(), pod, dir, sources)).Must(t)
 	path, _ := m.Path("info")
 	want := map[string]string{
 		"deep/name": "web", "uid": "uid-1", "ns": "ns", "app": "shop", "mem": "100", "cpu": "8",
@@ -64,9 +62,8 @@ func TestDownwardAPI(t *testing.T) {
 	}
 	assert.Deep(t, "A-ENV-8 A-VOL-5 contents", want, contents(t, path, "deep/name", "uid", "ns", "app", "mem", "cpu", "labels", "notes"))
 	for name, mode := range map[string]os.FileMode{"deep/name": 0o400, "uid": 0o640} {
-		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Mode() != mode {
-			t.Errorf("%s: mode %v, %v, want %v", name, info.Mode(), err, mode)
-		}
+		info, err := os.Stat(filepath.Join(path, name))
+		assert.True(t, err == nil && info.Mode() == mode, "%s: mode %v, %v, want %v", name, info.Mode(), err, mode)
 	}
 	assert.Equal(t, filepath.Join(dir, "volumes/kubernetes.io~downward-api/info"), path, "A-VOL-1 path")
 

@@ -18,8 +18,7 @@ import (
 
 func mountPoints(t *testing.T, dir string) int {
 	t.Helper()
-	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
-	assert.Must(t, err)
+	mounts := assert.Get(mountinfo.GetMounts(mountinfo.PrefixFilter(dir))).Must(t)
 	return len(mounts)
 }
 
@@ -44,23 +43,17 @@ func TestRemove(t *testing.T) {
 		assert.Must(t, unix.Mount(outside, bound, "", unix.MS_BIND, ""))
 	}
 	assert.Must(t, os.Symlink(outside, filepath.Join(cache, "link")))
-	if got := mountPoints(t, dir); got != 4 {
-		t.Fatalf("%d mounts before Remove, want the secret, the sub path and two binds", got)
-	}
+	got := mountPoints(t, dir)
+	assert.Require(t, got == 4, "%d mounts before Remove, want the secret, the sub path and two binds", got)
 
 	assert.Must(t, Remove(dir))
-	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
-		t.Errorf("the folder is still there: %v", err)
-	}
-	if got := mountPoints(t, dir); got != 0 {
-		t.Errorf("%d mounts left", got)
-	}
-	if got := mountPoints(t, sibling); got != 1 {
-		t.Errorf("the mount of another pod whose name begins alike is gone")
-	}
-	if content, err := os.ReadFile(precious); err != nil || string(content) != "x" {
-		t.Errorf("the host's file: %q, %v", content, err)
-	}
+	_, err := os.Lstat(dir)
+	assert.True(t, os.IsNotExist(err), "the folder is still there: %v", err)
+	got = mountPoints(t, dir)
+	assert.True(t, got == 0, "%d mounts left", got)
+	assert.True(t, mountPoints(t, sibling) == 1, "the mount of another pod whose name begins alike is gone")
+	content, err := os.ReadFile(precious)
+	assert.True(t, err == nil && string(content) == "x", "the host's file: %q, %v", content, err)
 	assert.NoError(t, Remove(dir), "removing what is absent")
 	assert.NoError(t, Remove(filepath.Join(dir, "none", "uid")), "removing below what is absent")
 }
@@ -76,13 +69,11 @@ func TestClear(t *testing.T) {
 	for range 2 {
 		assert.Must(t, Clear(dir, "containers"))
 		entries, err := os.ReadDir(dir)
-		if err != nil || len(entries) != 1 || mountPoints(t, dir) != 0 {
-			t.Errorf("left: %v, %d mounts (%v); want the containers' folder alone", entries, mountPoints(t, dir), err)
-		}
+		assert.True(t, err == nil && len(entries) == 1 && mountPoints(t, dir) == 0,
+			"left: %v, %d mounts (%v); want the containers' folder alone", entries, mountPoints(t, dir), err)
 	}
-	if text, err := os.ReadFile(message); err != nil || string(text) != "bye" {
-		t.Errorf("the message: %q, %v", text, err)
-	}
+	text, err := os.ReadFile(message)
+	assert.True(t, err == nil && string(text) == "bye", "the message: %q, %v", text, err)
 	assert.NoError(t, Clear(filepath.Join(dir, "none"), "containers"), "clearing what is absent")
 }
 
@@ -97,8 +88,7 @@ func TestRemoveTreeStopsAtMounts(t *testing.T) {
 	assert.Must(t, os.MkdirAll(target, 0o700))
 	assert.Must(t, unix.Mount(outside, target, "", unix.MS_BIND, ""))
 	defer func() { _ = unix.Unmount(target, unix.MNT_DETACH) }()
-	fd, err := unix.Open(base, unix.O_PATH|unix.O_DIRECTORY, 0)
-	assert.Must(t, err)
+	fd := assert.Get(unix.Open(base, unix.O_PATH|unix.O_DIRECTORY, 0)).Must(t)
 	defer func() { _ = unix.Close(fd) }()
 	assert.Fails(t, removeTree(fd, "pod"), "no error although something is mounted below")
 	assert.NoError(t, assert.ErrorOf(os.Stat(precious)), "deleted through the mount")
@@ -141,29 +131,6 @@ func TestRemoveMany(t *testing.T) {
 	}
 	assert.NoError(t, Remove(dir))
 	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(os.Lstat(dir)), "the folder is left")
-}
-
-// Delete refuses a folder in which something is mounted before it deletes anything,
-// and follows no link.
-func TestDeleteStaysInTheFolder(t *testing.T) {
-	dir, other := filepath.Join(t.TempDir(), "volume"), t.TempDir()
-	inside, precious := filepath.Join(dir, "a"), filepath.Join(other, "precious")
-	for _, d := range []string{inside, filepath.Join(dir, "mnt")} {
-		assert.Must(t, os.MkdirAll(d, 0o700))
-	}
-	assert.Must(t, os.WriteFile(precious, nil, 0o600))
-	assert.Must(t, os.Symlink(other, filepath.Join(dir, "link")))
-	assert.Must(t, unix.Mount(other, filepath.Join(dir, "mnt"), "", unix.MS_BIND, ""))
-	t.Cleanup(func() { _ = unix.Unmount(filepath.Join(dir, "mnt"), unix.MNT_DETACH) })
-	assert.ErrorContains(t, "something is mounted at "+filepath.Join(dir, "mnt"), Delete(dir))
-	assert.NoError(t, assert.ErrorOf(os.Stat(inside)), "it has deleted what it could")
-	assert.Must(t, unix.Unmount(filepath.Join(dir, "mnt"), 0))
-	for range 2 { // a folder that is gone is no error
-		assert.Must(t, Delete(dir))
-	}
-	_, err := os.Stat(dir)
-	assert.True(t, os.IsNotExist(err), "folder: %v, want none", err)
-	assert.NoError(t, assert.ErrorOf(os.Stat(precious)), "what a link and a mount led to")
 }
 
 // What a claim is bound to is known after a power cut, too, and is written once: a

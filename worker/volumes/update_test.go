@@ -18,25 +18,21 @@ func TestUpdateSwapsTheVersion(t *testing.T) {
 	o := objects{configMaps: map[string]*v1.ConfigMap{"conf": object}}
 	m := prepare(t, pod, dir, o)
 	path, _ := m.Path("conf")
-	first, err := os.Readlink(filepath.Join(path, "..data"))
-	assert.Must(t, err)
+	first := assert.Get(os.Readlink(filepath.Join(path, "..data"))).Must(t)
 	// An open handle of the volume, as a container's mount is one.
-	root, err := os.OpenRoot(path)
-	assert.Must(t, err)
+	root := assert.Get(os.OpenRoot(path)).Must(t)
 	defer func() { _ = root.Close() }()
 
 	prepare(t, pod, dir, o)
-	if same, err := os.Readlink(filepath.Join(path, "..data")); err != nil || same != first {
-		t.Errorf("nothing changed but the version is %s, %v, was %s", same, err, first)
-	}
+	same, err := os.Readlink(filepath.Join(path, "..data"))
+	assert.True(t, err == nil && same == first, "nothing changed but the version is %s, %v, was %s", same, err, first)
 
 	object.Data = map[string]string{"a": "2", "new": "y"}
 	prepare(t, pod, dir, o)
 	want := []string{". drwxrwxrwx 0", "TIME drwxr-xr-x 0", "TIME/a -rw-r--r-- 0", "TIME/new -rw-r--r-- 0", "..data -> TIME", "a -> ..data/a", "new -> ..data/new"}
 	assert.Deep(t, "A-VOL-5 after an update", want, tree(t, path))
-	if got, err := root.ReadFile("a"); err != nil || string(got) != "2" {
-		t.Errorf("seen from a mount made before: %q, %v, want 2", got, err)
-	}
+	got, err := root.ReadFile("a")
+	assert.True(t, err == nil && string(got) == "2", "seen from a mount made before: %q, %v, want 2", got, err)
 }
 
 func TestPrepareRepairsAnInterruptedWrite(t *testing.T) {

@@ -21,8 +21,7 @@ func TestUsage(t *testing.T) {
 	assert.Must(t, os.WriteFile(file, make([]byte, 1<<20), 0o600))
 	usage := func() int64 {
 		t.Helper()
-		bytes, err := Usage(t.Context(), dir)
-		assert.Must(t, err)
+		bytes := assert.Get(Usage(t.Context(), dir)).Must(t)
 		return bytes
 	}
 	empty := usage()
@@ -30,9 +29,8 @@ func TestUsage(t *testing.T) {
 	assert.Must(t, os.MkdirAll(deep, 0o700))
 	assert.Must(t, os.WriteFile(filepath.Join(deep, "data"), make([]byte, 256<<10), 0o600))
 	written := usage()
-	if grown := written - empty; grown < 256<<10 || grown > 300<<10 {
-		t.Errorf("B-LST-1 a file of 256 KiB adds %d bytes", grown)
-	}
+	grown := written - empty
+	assert.True(t, grown >= 256<<10 && grown <= 300<<10, "B-LST-1 a file of 256 KiB adds %d bytes", grown)
 	// What adds nothing: a second name, holes, links out, another file system, special files.
 	errs := []error{
 		os.Link(filepath.Join(deep, "data"), filepath.Join(dir, "again")),
@@ -44,12 +42,10 @@ func TestUsage(t *testing.T) {
 	}
 	defer func() { _ = unix.Unmount(filepath.Join(dir, "mount"), unix.MNT_DETACH) }()
 	assert.Must(t, errors.Join(errs...))
-	if grown := usage() - written; grown > 32<<10 {
-		t.Errorf("links, holes and mounts add %d bytes", grown)
-	}
-	if got, err := Usage(t.Context(), filepath.Join(dir, "none")); got != 0 || err != nil {
-		t.Errorf("a folder that is not there: %d, %v", got, err)
-	}
+	grown = usage() - written
+	assert.True(t, grown <= 32<<10, "links, holes and mounts add %d bytes", grown)
+	got, err := Usage(t.Context(), filepath.Join(dir, "none"))
+	assert.True(t, got == 0 && err == nil, "a folder that is not there: %d, %v", got, err)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.ErrorIs(t, context.Canceled, assert.ErrorOf(Usage(ended, dir)), "cancelled")
@@ -86,13 +82,11 @@ func TestUsageOfDeepTree(t *testing.T) {
 		at = os.NewFile(uintptr(fd), "a")
 	}
 	defer func() { _ = at.Close() }()
-	fd, err := unix.Openat(int(at.Fd()), "data", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
-	assert.Must(t, err)
+	fd := assert.Get(unix.Openat(int(at.Fd()), "data", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)).Must(t)
 	data := os.NewFile(uintptr(fd), "data")
 	assert.Must(t, assert.ErrorOf(data.Write(make([]byte, 256<<10))))
 	assert.Must(t, data.Close())
-	want, err := exec.Command("du", "-s", "--block-size=1", dir).Output()
-	assert.Must(t, err)
+	want := assert.Get(exec.Command("du", "-s", "--block-size=1", dir).Output()).Must(t)
 	before, most := openFiles(t), 0
 	got, err := Usage(counting{t.Context(), func() { most = max(most, openFiles(t)) }}, dir)
 	size, _, _ := strings.Cut(string(want), "\t")
@@ -113,7 +107,6 @@ func (c counting) Err() error {
 
 func openFiles(t *testing.T) int {
 	t.Helper()
-	open, err := os.ReadDir("/proc/self/fd")
-	assert.Must(t, err)
+	open := assert.Get(os.ReadDir("/proc/self/fd")).Must(t)
 	return len(open)
 }

@@ -153,15 +153,14 @@ func unseen(t *testing.T, m *neighbour.Neighbour, token string) {
 		assert.True(t, !strings.Contains(string(text), token), "the token is in %s", file)
 	}
 	assert.True(t, !strings.Contains(m.Join.Story(), token), "the token is in the log")
-	err := filepath.WalkDir(filepath.Join(m.Root, "join"), func(path string, entry fs.DirEntry, err error) error {
+	assert.Must(t, filepath.WalkDir(filepath.Join(m.Root, "join"), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		text, err := os.ReadFile(path)
 		assert.True(t, !strings.Contains(string(text), token), "the token is in %s", path)
 		return err
-	})
-	assert.Must(t, err)
+	}))
 }
 
 // awaitReady waits for the other node's condition and returns its UID.

@@ -130,10 +130,9 @@ type kubeletConfig struct {
 // is left.
 func startKubelet(ctx context.Context, t *testing.T, n *neighbour.Neighbour, k kubeletConfig, endpoint string) {
 	t.Helper()
-	binaries, err := controlplane.FindBinaries()
-	assert.Must(t, err)
+	binaries := assert.Get(controlplane.FindBinaries()).Must(t)
 	kubelet := filepath.Join(binaries, "kubelet")
-	_, err = os.Stat(kubelet)
+	_, err := os.Stat(kubelet)
 	assert.Require(t, err == nil, "%v: run `make kubelet` first", err)
 	root := machine.Root{Dir: n.Root}
 	maps.Copy(k.fields, map[string]any{
@@ -145,8 +144,7 @@ func startKubelet(ctx context.Context, t *testing.T, n *neighbour.Neighbour, k k
 		"failSwapOn":               false,
 		"evictionHard":             map[string]string{"memory.available": "0%", "nodefs.available": "0%", "imagefs.available": "0%"},
 	})
-	text, err := yaml.Marshal(k.fields)
-	assert.Must(t, err)
+	text := assert.Get(yaml.Marshal(k.fields)).Must(t)
 	assert.Must(t, os.WriteFile(k.file, text, 0o600))
 	for _, hierarchy := range hierarchies(t) { // the kubelet wants to find it
 		assert.Must(t, os.MkdirAll(filepath.Join(hierarchy, root.Cgroup()), 0o755))

@@ -89,10 +89,9 @@ func mountOf(ctx context.Context, t *testing.T, i *instance.Instance, root, clai
 // fill writes much data, and returns its sum.
 func fill(t *testing.T, dir string) (digest [sha256.Size]byte) {
 	t.Helper()
-	file, err := os.Create(filepath.Join(dir, "data"))
-	assert.Must(t, err)
+	file := assert.Get(os.Create(filepath.Join(dir, "data"))).Must(t)
 	hash := sha256.New()
-	_, err = io.CopyN(io.MultiWriter(file, hash), rand.Reader, muchData)
+	_, err := io.CopyN(io.MultiWriter(file, hash), rand.Reader, muchData)
 	if err == nil {
 		err = file.Close()
 	}
