@@ -206,7 +206,7 @@ containers: [{name: main, image: localhost/own, command: [ls, /v/bin/true], volu
 		t.Errorf("%+v", got)
 	}
 	r.checkWhy(t, "latest", `main never started; at TIME: ErrImagePull: .* \(the image is here, but imagePullPolicy is Always, the default for the tag latest: set IfNotPresent to use it\)\.`)
-	r.run(t, ownImage, "--pull", "never").want(t, 0, "/v/bin/true\n")
+	r.run(t, ownImage, "--pull", "never").want(t, 0, "true\n")
 	r.lifepod(t, "", "image", "prune", "-a").want(t, 0, "") // it is in use by another name
 	user.signal(syscall.SIGINT)
 	user.wait()
