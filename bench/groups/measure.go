@@ -126,6 +126,10 @@ func (g *group) awaitExit(ctx context.Context, prepare func() error) (time.Time,
 		return next, err
 	}
 	select {
+	case <-g.exited: // of a round that is not measured
+	default:
+	}
+	select {
 	case at := <-g.exited:
 		return at, nil
 	case <-ctx.Done():
