@@ -19,7 +19,7 @@ import (
 func (p plan) lostAtOnce() int { return int(math.Ceil(p.lost / 100 * float64(p.pods))) }
 
 // spare are the nodes that take the pods of those that are lost, in all rounds.
-func (p plan) spare() int { return p.lostAtOnce() * (p.rounds + 1) * len(ways(p)) }
+func (p plan) spare() int { return p.lostAtOnce() * (p.attempts + 1) * len(ways(p)) }
 
 // condemn chooses the members whose nodes are lost as the worker exits. These nodes take no other pod from now on.
 func (g *group) condemn(ctx context.Context) (names []string, err error) {

@@ -20,13 +20,13 @@ import (
 
 // plan is how much is measured.
 type plan struct {
-	pods   int
-	rounds int
-	every  time.Duration
-	names  bool
-	slow   float64
-	lost   float64
-	qps    int
+	pods     int
+	attempts int
+	every    time.Duration
+	names    bool
+	slow     float64
+	lost     float64
+	qps      int
 }
 
 // nodesCommand is the first argument of the process that is the nodes: lifepod sim nodes without the rest of lifepod.
@@ -50,7 +50,7 @@ func run(ctx context.Context) error {
 	}
 	var p plan
 	flag.IntVar(&p.pods, "pods", 200, "members of a group, each on a node of its own")
-	flag.IntVar(&p.rounds, "rounds", 5, "restarts of each group that are measured, after a first one")
+	flag.IntVar(&p.attempts, "rounds", 5, "restarts of each group that are measured, after a first one")
 	flag.DurationVar(&p.every, "every", 20*time.Second, "for how long all run before a worker exits; it has to leave time for the bare writes")
 	flag.BoolVar(&p.names, "dns", true, "the JobSet has a Service, whose EndpointSlices follow its pods")
 	flag.Float64Var(&p.slow, "slow", 0, "per cent of the nodes on which calls of the container runtime take ten times as long")

@@ -21,15 +21,15 @@ import (
 type group struct {
 	*bench
 	way
-	pods   *testbed.Board[*v1.Pod] // its members
-	writes *atomic.Int64           // of the pods, as the watch of this program has shown them
-	rounds []round
-	bare   []time.Duration // the bare writes after each round
-	idle   time.Duration   // how long the API server stood still until all workers had started; 0: it was not tried
+	pods     *testbed.Board[*v1.Pod] // its members
+	writes   *atomic.Int64           // of the pods, as the watch of this program has shown them
+	attempts []taken
+	bare     []time.Duration // the bare writes after each round
+	idle     time.Duration   // how long the API server stood still until all workers had started; 0: it was not tried
 }
 
-// round is what one took.
-type round struct {
+// taken is what an attempt took.
+type taken struct {
 	living, started, run time.Duration // from the exit until members that live have announced the attempt, all workers have started, all run
 	back                 time.Duration // from when the last member was bound that was made again until all workers have started
 	before, writes       int64         // until all workers have started, and in all
@@ -67,16 +67,16 @@ func (g *group) measure(ctx context.Context, floor *floor) error {
 	}
 	attempt, at, err := g.awaitAttempt(ctx, "")
 	testbed.Progress("all run for the first time after %v", ms(at.Sub(began)))
-	for i := 0; i <= g.plan.rounds && err == nil; i++ {
-		var r round
-		if r, attempt, err = g.measureRound(ctx, attempt); err != nil {
+	for i := 0; i <= g.plan.attempts && err == nil; i++ {
+		var r taken
+		if r, attempt, err = g.measureAttempt(ctx, attempt); err != nil {
 			break
 		}
 		testbed.Progress("round %d: all started after %v, all run again after %v", i, ms(r.started), ms(r.run))
 		var bare time.Duration
 		if bare, r.bareEvents, err = floor.measure(ctx, i+1); i > 0 && err == nil {
 			testbed.Progress("  the bare writes took %v", ms(bare))
-			g.rounds, g.bare = append(g.rounds, r), append(g.bare, bare)
+			g.attempts, g.bare = append(g.attempts, r), append(g.bare, bare)
 		}
 	}
 	if g.kind == "job" && g.plan.lost == 0 && err == nil {
@@ -126,6 +126,10 @@ func (g *group) awaitExit(ctx context.Context, prepare func() error) (time.Time,
 		return next, err
 	}
 	select {
+	case <-g.exited: // of a round that is not measured
+	default:
+	}
+	select {
 	case at := <-g.exited:
 		return at, nil
 	case <-ctx.Done():
@@ -133,8 +137,8 @@ func (g *group) awaitExit(ctx context.Context, prepare func() error) (time.Time,
 	}
 }
 
-// measureRound waits for the exit, and until all run again; it returns the attempt in which they do.
-func (g *group) measureRound(ctx context.Context, before string) (r round, attempt string, err error) {
+// measureAttempt waits for the exit, and until all run again; it returns the attempt in which they do.
+func (g *group) measureAttempt(ctx context.Context, before string) (r taken, attempt string, err error) {
 	var events float64
 	var used map[string]time.Duration
 	var lost []string

@@ -93,22 +93,23 @@ func (c *Controller) find(ctx context.Context) error {
 	return nil
 }
 
-// Grant applies the manifests of docs/groups.md that let nodes read what they have to know of groups.
+// Grant applies the manifests of docs/groups.md that let nodes read what they have to know of groups, in all namespaces.
 func (c *Controller) Grant(ctx context.Context) error {
 	docs, err := os.ReadFile(filepath.Join(c.repository, "docs/groups.md"))
 	if err != nil {
 		return err
 	}
+	everywhere := strings.NewReplacer("kind: RoleBinding", "kind: ClusterRoleBinding", ", namespace: default", "")
 	var roles []string
 	for block := range strings.SplitSeq(string(docs), "```yaml\n") {
-		if text, _, _ := strings.Cut(block, "```"); strings.Contains(text, "kind: ClusterRoleBinding") {
+		if text, _, _ := strings.Cut(block, "```"); strings.Contains(text, "kind: ClusterRole\n") {
 			roles = append(roles, text)
 		}
 	}
 	if len(roles) == 0 {
-		return errors.New("docs/groups.md has no ClusterRoleBinding")
+		return errors.New("docs/groups.md has no ClusterRole")
 	}
-	_, err = c.config.Plane.Kubectl(ctx, strings.Join(roles, "---\n"), "apply", "--filename=-")
+	_, err = c.config.Plane.Kubectl(ctx, everywhere.Replace(strings.Join(roles, "---\n")), "apply", "--filename=-")
 	return err
 }
 
