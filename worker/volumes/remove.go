@@ -36,6 +36,28 @@ func Remove(podDir string) error {
 	return nil
 }
 
+// Delete deletes a folder with everything in it, but refuses, before it deletes
+// anything, if something is mounted there. The kernel keeps it from deleting through
+// what is mounted meanwhile, and through links. A folder that is not there is no error.
+func Delete(dir string) error {
+	parent, err := filepath.EvalSymlinks(filepath.Dir(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("delete folder: %w", err)
+	}
+	dir = filepath.Join(parent, filepath.Base(dir))
+	err = eachMount(dir, func(path string) error { return fmt.Errorf("something is mounted at %s", path) })
+	if err == nil {
+		err = removeIn(parent, filepath.Base(dir))
+	}
+	if err != nil {
+		return fmt.Errorf("delete folder %s: %w", dir, err)
+	}
+	return nil
+}
+
 // removeIn deletes what has a name in a folder.
 func removeIn(parent, name string) error {
 	parentFD, err := unix.Open(parent, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

@@ -69,8 +69,9 @@ func TestClear(t *testing.T) {
 	for range 2 {
 		assert.Must(t, Clear(dir, "containers"))
 		entries, err := os.ReadDir(dir)
-		assert.True(t, err == nil && len(entries) == 1 && mountPoints(t, dir) == 0,
-			"left: %v, %d mounts (%v); want the containers' folder alone", entries, mountPoints(t, dir), err)
+		if err != nil || len(entries) != 1 || mountPoints(t, dir) != 0 {
+			t.Errorf("left: %v, %d mounts (%v); want the containers' folder alone", entries, mountPoints(t, dir), err)
+		}
 	}
 	text, err := os.ReadFile(message)
 	assert.True(t, err == nil && string(text) == "bye", "the message: %q, %v", text, err)
@@ -131,6 +132,29 @@ func TestRemoveMany(t *testing.T) {
 	}
 	assert.NoError(t, Remove(dir))
 	assert.ErrorIs(t, fs.ErrNotExist, assert.ErrorOf(os.Lstat(dir)), "the folder is left")
+}
+
+// Delete refuses a folder in which something is mounted before it deletes anything,
+// and follows no link.
+func TestDeleteStaysInTheFolder(t *testing.T) {
+	dir, other := filepath.Join(t.TempDir(), "volume"), t.TempDir()
+	inside, precious := filepath.Join(dir, "a"), filepath.Join(other, "precious")
+	for _, d := range []string{inside, filepath.Join(dir, "mnt")} {
+		assert.Must(t, os.MkdirAll(d, 0o700))
+	}
+	assert.Must(t, os.WriteFile(precious, nil, 0o600))
+	assert.Must(t, os.Symlink(other, filepath.Join(dir, "link")))
+	assert.Must(t, unix.Mount(other, filepath.Join(dir, "mnt"), "", unix.MS_BIND, ""))
+	t.Cleanup(func() { _ = unix.Unmount(filepath.Join(dir, "mnt"), unix.MNT_DETACH) })
+	assert.ErrorContains(t, "something is mounted at "+filepath.Join(dir, "mnt"), Delete(dir))
+	assert.NoError(t, assert.ErrorOf(os.Stat(inside)), "it has deleted what it could")
+	assert.Must(t, unix.Unmount(filepath.Join(dir, "mnt"), 0))
+	for range 2 { // a folder that is gone is no error
+		assert.Must(t, Delete(dir))
+	}
+	_, err := os.Stat(dir)
+	assert.True(t, os.IsNotExist(err), "folder: %v, want none", err)
+	assert.NoError(t, assert.ErrorOf(os.Stat(precious)), "what a link and a mount led to")
 }
 
 // What a claim is bound to is known after a power cut, too, and is written once: a
