@@ -157,6 +157,14 @@ func runsIn(pod *v1.Pod, attempt string) bool {
 	return attemptOf(pod) == attempt && len(s) == 1 && s[0].State.Running != nil && machine.IsReady(pod)
 }
 
+// restarts is how often a pod's container was restarted.
+func restarts(pod *v1.Pod) (count int32) {
+	for _, s := range pod.Status.ContainerStatuses {
+		count += s.RestartCount
+	}
+	return count
+}
+
 // attemptOf is the attempt that a pod of a JobSet, or of a group without one, has reported.
 func attemptOf(pod *v1.Pod) string {
 	attempt, _, _ := strings.Cut(pod.Annotations[lifecycle.MemberAttemptAnnotation], ".")
@@ -209,7 +217,7 @@ func (h *history) shows(pod *v1.Pod) {
 	}
 	attempt := attemptOf(pod)
 	if attempt != attemptOf(before) {
-		if s := pod.Status.ContainerStatuses; len(s) > 0 && s[0].State.Running != nil {
+		if s := pod.Status.ContainerStatuses; len(s) > 0 && s[0].State.Running != nil && restarts(pod) == restarts(before) { // else one status tells of all (A-STAT-12)
 			h.broken = append(h.broken, fmt.Sprintf("B-GRP-3: %s tells attempt %s and still runs", pod.Name, attempt))
 		}
 		if attempt != "0" && before.UID == pod.UID && before.Status.PodIP != pod.Status.PodIP {
