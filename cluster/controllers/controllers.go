@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -151,6 +152,9 @@ func (c Config) settings() (config.KubeControllerManagerConfiguration, error) {
 	}
 	settings.CSRSigningController.ClusterSigningCertFile = c.Keys.CA()
 	settings.CSRSigningController.ClusterSigningKeyFile = c.Keys.CAKey()
+	// Without its flags' values, such as the rate of evictions, pods would leave one lost node and none after it.
+	nodes := kcm.NodeLifecycleControllerOptions{NodeLifecycleControllerConfiguration: &settings.NodeLifecycleController}
+	nodes.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
 	if c.NodeGrace > 0 {
 		settings.NodeLifecycleController.NodeMonitorGracePeriod.Duration = c.NodeGrace
 	}
