@@ -94,8 +94,8 @@ func takeCPU(into, from, actuated v1.ResourceList, least int64) {
 	take(into, from, actuated, v1.ResourceCPU)
 }
 
-// take takes a quantity that the container has. One that it was not given yet it does not have: another agent that goes on with
-// the pod would take it for given.
+// take takes over a quantity that the container has, and removes one that it was not given yet: another agent that goes on with the
+// pod would take it for given.
 func take(into, from, actuated v1.ResourceList, name v1.ResourceName) {
 	quantity, found := from[name]
 	_, given := actuated[name]

@@ -16,7 +16,7 @@ type way struct {
 	manifest   string
 }
 
-// template is that of the pods, for both ways. Their label is memberLabel.
+// template is the pods' template in both ways. memberLabel selects the pods.
 const template = `
             labels: {lifepod.dev/bench: member%s}
             annotations: {%s}
@@ -35,7 +35,7 @@ const template = `
 
 const memberLabel = "lifepod.dev/bench=member"
 
-// jobSpec is that of the Job.
+// jobSpec is the Job's spec in both ways.
 const jobSpec = `
         backoffLimit: 2147483647
         backoffLimitPerIndex: 2147483647

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The names of the assets: the runtime's, those of the program of clusters, and those of the documentation's site.
+// The names of the assets: the runtime, the program of clusters, and the site of the documentation.
 const (
 	ArchiveName        = "runtime.tar.zst"
 	Name               = "manifest.json"

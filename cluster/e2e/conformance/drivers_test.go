@@ -48,7 +48,7 @@ type node struct {
 	*instance.Instance
 	cache    string // .cache of the repository
 	registry string // where the images are
-	folder   string // the node's, which manifests of drivers are told
+	folder   string // of the node, which drivers mount
 }
 
 // startNode starts one, with images of drivers besides those that all tests share. It ends
