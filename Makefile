@@ -48,7 +48,7 @@ controlplane: ## build etcd, kube-apiserver & co. that lifepod is compared with
 	@$(GO) run ./e2e/controlplane/build
 
 etcd: ## build the etcd alone, which several servers share in the tests
-	cd cluster && $(GO) build -buildvcs=false -tags $(CLUSTERTAGS) -ldflags '-s -w' -o $(CURDIR)/.cache/controlplane/bin/etcd go.etcd.io/etcd/server/v3
+	cd cluster && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/.cache/controlplane/bin/etcd go.etcd.io/etcd/server/v3
 
 drivers: ## build the drivers of devices that the tests of lifepod agent use
 	@$(GO) run ./e2e/controlplane/build -drivers
@@ -150,11 +150,8 @@ unit: test-packages ## tests that don't need the runtime (some make mounts and c
 	@cd node/localdriver/sanity && $(call gotest,csi-sanity,./...)
 
 .PHONY: check-cluster
-# Those that bundle/build and e2e/controlplane/build compile Kubernetes with.
-CLUSTERTAGS := selinux,notest,grpcnotrace
-check-cluster: export GOFLAGS := -trimpath -tags=$(CLUSTERTAGS)
 check-cluster: test-packages ## the same for the module cluster, which takes longer
-	cd cluster && $(GO) vet -tags $(CLUSTERTAGS),conformance,attack ./... && $(LINT) --build-tags $(CLUSTERTAGS),conformance,attack ./...
+	cd cluster && $(GO) vet -tags conformance,attack ./... && $(LINT) --build-tags conformance,attack ./...
 	@cd cluster && $(call gotest,cluster-unit,$$($(GO) list ./... | grep -v /e2e))
 
 # --- testing on real containers ---------------------------------------------
@@ -187,7 +184,7 @@ AGENTPROGRAMS ?= drivers kubelet metrics-server
 UPPROGRAMS ?= metrics-server
 ONREAL     := LIFEPOD=$(CURDIR)/bin/lifepod
 ONCE       := -p 1 -timeout 30m -count=1 -run '$(RUN)'
-UPREAL     := cd cluster && $(ONREAL) GOFLAGS='-trimpath -tags=$(CLUSTERTAGS)'
+UPREAL     := cd cluster && $(ONREAL)
 .PHONY: test-pods test-agent test-up test-storage test-servers test-real test-faults test-groups test-simulated
 test-pods: test-packages build ## pods of lifepod run, with everything that may happen to them; 4 minutes
 	@$(ONREAL) $(call gotest,pods,./e2e,$(ONCE))
@@ -272,7 +269,7 @@ ATTACK ?=
 .PHONY: attack
 attack: test-packages build ## hostile values in all fields of pods and what they use, and a container that tries to leave (as root)
 	cd cluster && $(GO) build -o $(CURDIR)/bin/escape ./e2e/attack/escape
-	cd cluster && $(GO) test -c -tags $(CLUSTERTAGS),attack -o $(CURDIR)/bin/attack.test ./e2e/attack
+	cd cluster && $(GO) test -c -tags attack -o $(CURDIR)/bin/attack.test ./e2e/attack
 	cd cluster/e2e/attack && LIFEPOD=$(CURDIR)/bin/lifepod ./inside $(CURDIR)/bin/attack.test -test.v -test.timeout 60m $(ATTACK)
 
 # What the programs of bin/lifepod are made of.
@@ -326,7 +323,7 @@ conformance-node: $(CONFORMANCEPARTS) drivers $(CONFORMANCE)/bin/e2e_node.test #
 	$(call upstreamtests,TestNode,node.md)
 
 define upstreamtests
-	cd cluster && LIFEPOD=$(CURDIR)/bin/lifepod GOFLAGS='-trimpath -tags=$(CLUSTERTAGS),conformance' \
+	cd cluster && LIFEPOD=$(CURDIR)/bin/lifepod GOFLAGS='-trimpath -tags=conformance' \
 		$(GO) test ./e2e/conformance -run '^$(1)$$' -v -count=1 -timeout 7h -args -conformance.report $(CURDIR)/$(CONFORMANCE)/$(2) $(CONFORMANCEARGS)
 endef
 
@@ -339,11 +336,11 @@ $(CONFORMANCE)/bin/e2e.test: $(UPSTREAM)/go.mod
 	mkdir -p $(CONFORMANCE)/bin
 	cd $(UPSTREAM) && $(GO) build -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/$(CONFORMANCE)/bin/ github.com/onsi/ginkgo/v2/ginkgo \
 		k8s.io/kubernetes/test/images/agnhost k8s.io/kubernetes/test/images/nonewprivs k8s.io/sample-apiserver
-	cd $(UPSTREAM) && $(GO) test -c -buildvcs=false -tags $(CLUSTERTAGS) -ldflags "$(UPSTREAMLDFLAGS)" -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e
+	cd $(UPSTREAM) && $(GO) test -c -buildvcs=false -ldflags "$(UPSTREAMLDFLAGS)" -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e
 
 $(CONFORMANCE)/bin/e2e_node.test: $(UPSTREAM)/go.mod
 	mkdir -p $(CONFORMANCE)/bin
-	cd $(UPSTREAM) && $(GO) test -c -buildvcs=false -tags $(CLUSTERTAGS) -ldflags "$(UPSTREAMLDFLAGS)" -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e_node
+	cd $(UPSTREAM) && $(GO) test -c -buildvcs=false -ldflags "$(UPSTREAMLDFLAGS)" -o $(CURDIR)/$@ k8s.io/kubernetes/test/e2e_node
 
 # What stands in for two programs of drivers that are not published as Go modules.
 $(CONFORMANCE)/bin/hostpathplugin: $(wildcard $(UPSTREAM)/hostpathplugin/*.go $(UPSTREAM)/registrar/*.go)

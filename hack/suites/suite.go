@@ -123,7 +123,7 @@ func foldersOf(pattern string) ([]string, error) {
 	const module = "github.com/lifepod/lifepod/"
 	dir, flags, packages := ".", "-tags=testmachine", pattern
 	if rest, is := strings.CutPrefix(pattern, "./cluster/"); is {
-		dir, flags, packages = "cluster", "-tags=selinux,notest,grpcnotrace,attack", "./"+rest
+		dir, flags, packages = "cluster", "-tags=attack", "./"+rest
 	}
 	list := exec.Command("go", "list", flags, "-deps", "-test", "-f", "{{.ImportPath}}", packages)
 	list.Dir, list.Stderr = dir, os.Stderr

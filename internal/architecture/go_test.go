@@ -54,3 +54,31 @@ func TestPrograms(t *testing.T) {
 	programs := len(strings.Fields(string(out)))
 	assert.True(t, programs >= 10 && programs <= 80, "%d packages have tests: at most 80", programs)
 }
+
+// TestVersions: what the modules of the program and of its clusters share has the same version in both, so that it is compiled
+// once for both: in another version of one module all that imports it is compiled again.
+func TestVersions(t *testing.T) {
+	root := requires(t, "../../go.mod")
+	for _, module := range []string{"cluster", "e2e/simulated/operator"} {
+		shared := 0
+		for path, version := range requires(t, "../../"+module+"/go.mod") {
+			if want := root[path]; want != "" {
+				shared++
+				assert.Equal(t, want, version, module+" has of "+path)
+			}
+		}
+		assert.True(t, shared >= 30, "%s shares %d modules", module, shared)
+	}
+}
+
+// requires are the modules that a go.mod requires, with their versions.
+func requires(t *testing.T, name string) map[string]string {
+	text := assert.Get(os.ReadFile(name)).Must(t)
+	versions := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); strings.HasPrefix(line, "\t") && len(fields) >= 2 && strings.HasPrefix(fields[1], "v") {
+			versions[fields[0]] = fields[1]
+		}
+	}
+	return versions
+}

@@ -32,9 +32,6 @@ import (
 const (
 	kubernetes = "k8s.io/kubernetes"
 	etcd       = "go.etcd.io/etcd/server/v3"
-
-	// tags are those of Kubernetes' own releases.
-	tags = "selinux,notest,grpcnotrace"
 )
 
 func main() {
@@ -146,7 +143,7 @@ func (t target) compile(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", ldflags(version), "-o", out + "/"}, t.flags...)
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags(version), "-o", out + "/"}, t.flags...)
 	if _, err := run(ctx, t.module, append(args, t.packages...)...); err != nil {
 		return err
 	}
