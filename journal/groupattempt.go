@@ -61,10 +61,11 @@ type GroupAttempt struct {
 
 // Beginning is a member's failure that the group restarts for.
 type Beginning struct {
-	Pod     string    `json:"pod"`
-	Node    string    `json:"node,omitzero"`
-	At      time.Time `json:"at"` // of the exit, if it was one
-	Because string    `json:"because"`
+	Pod     string            `json:"pod"`
+	Node    string            `json:"node,omitzero"`
+	At      time.Time         `json:"at"`      // of the exit, if it was one
+	Because string            `json:"because"` // Reason in English
+	Reason  lifecycle.Because `json:"-"`
 }
 
 // Step is something that a group waits for until the last member has done it.
@@ -135,7 +136,7 @@ func groupAttemptOf(attempt int32, members []Member, newest bool) GroupAttempt {
 		switch {
 		case p == nil:
 		case p.Failed:
-			r.Began = append(r.Began, Beginning{Pod: m.Pod, Node: m.Node, At: p.Since[Heard], Because: p.Because})
+			r.Began = append(r.Began, Beginning{Pod: m.Pod, Node: m.Node, At: p.Since[Heard], Because: p.Because.String(), Reason: p.Because})
 		case r.At.IsZero() || p.Since[Heard].Before(r.At):
 			r.At = p.Since[Heard]
 		}

@@ -3,6 +3,8 @@ package journal
 import (
 	"strconv"
 	"time"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // What is what a group waits for in an attempt until the last member has come to it.
@@ -24,7 +26,7 @@ type Passage struct {
 	Since map[What]time.Time
 	// Failed says that the attempt is because of this member, and Because why it takes part.
 	Failed  bool
-	Because string
+	Because lifecycle.Because
 	// LastToEnd is the container that ran longest of the attempt before; empty: none did.
 	LastToEnd string
 }
@@ -84,12 +86,20 @@ func (w *way) begins(e *Entry, attempt int32) {
 		w.list = append(w.list, Passage{})
 		p = w.newest()
 	}
-	*p = Passage{Attempt: attempt, Failed: e.Rule == "B-GRP-6", Because: e.Because, Since: map[What]time.Time{Heard: e.At, Ended: e.At}}
+	*p = Passage{Attempt: attempt, Failed: e.Rule == "B-GRP-6", Because: e.because(), Since: map[What]time.Time{Heard: e.At, Ended: e.At}}
 	if p.Failed {
 		p.Since[Heard] = w.exitBefore(e)
 	}
 	w.ending = true
 	clear(w.waiting)
+}
+
+// because is why something was decided: of a lifepod that kept only words those.
+func (e *Entry) because() lifecycle.Because {
+	if e.Report == nil {
+		return lifecycle.Because{Text: e.Because}
+	}
+	return e.Report.Because
 }
 
 // exitBefore is when the exit was that a decision follows from; of another decision it is the decision's own time.

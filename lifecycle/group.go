@@ -2,8 +2,8 @@ package lifecycle
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -28,14 +28,14 @@ type membership struct {
 	Annotated   *int32         `json:"told,omitempty"`   // the attempt that the annotation has
 	Mode        int32          `json:"mode,omitzero"`    // that the annotation has (B-GRP-26)
 	Seen        group.Attempts `json:"seen,omitzero"`    // all that was ever heard of the group
-	Alone       string         `json:"alone,omitzero"`   // why the pod takes part in no group; empty: it does
+	Alone       Because        `json:"alone,omitzero"`   // why the pod takes part in no group; zero: it does
 	Members     int32          `json:"members,omitzero"` // how many the group has; 0: not known
-	// Reminders is how often the pod has said in Attempt that its group is incomplete (B-GRP-16), Lacks what it said last.
-	Reminders int    `json:"reminders,omitzero"`
-	Lacks     string `json:"lacks,omitzero"`
+	// Reminders is how often the pod has said in Attempt that its group is incomplete (B-GRP-16), Lack what it said last.
+	Reminders int         `json:"reminders,omitzero"`
+	Lack      *group.Lack `json:"lack,omitzero"`
 
 	heard   bool       // something was, since this process began: until then a new pod joins nothing
-	unknown string     // why the group could not be read last; reported again by the next process
+	unknown Because    // why the group could not be read last; reported again by the next process
 	size    group.Size // what was heard last; reported again to the next process
 	mode    int32      // that the annotation is to have; reported again, too
 	way     group.Way  // how that was heard; reported again, too
@@ -46,10 +46,10 @@ type membership struct {
 type GroupSeen struct {
 	Attempts group.Attempts
 	// Alone says why the pod takes part in no group although it asks for it, such as another
-	// strategy of its JobSet (B-GRP-9); empty: it does.
-	Alone string
-	// Unknown says why the group can't be read (B-GRP-10); empty: it was.
-	Unknown string
+	// strategy of its JobSet (B-GRP-9); zero: it does.
+	Alone Because
+	// Unknown says why the group can't be read (B-GRP-10); zero: it was.
+	Unknown Because
 	// Size is what is known of the group's members.
 	Size group.Size
 	// Mode is what the pod's annotation is to have, of a member of a group without a leader (B-GRP-26).
@@ -65,7 +65,7 @@ func (GroupSeen) isFact() {}
 func (m *Machine) GroupAttempt() *int32 { return m.group.Annotated }
 
 // inGroup says whether the pod takes part in a group.
-func (m *Machine) inGroup() bool { return m.asks.leader != "" && m.group.Alone == "" }
+func (m *Machine) inGroup() bool { return m.asks.leader != "" && m.group.Alone == (Because{}) }
 
 func applyGroupSeen(s *step, f GroupSeen) {
 	g := &s.group
@@ -74,23 +74,23 @@ func applyGroupSeen(s *step, f GroupSeen) {
 	case s.kept.Stage != Syncing:
 		return
 	case s.asks.leader == "":
-		if s.asks.wrong != g.unknown { // a pod that another agent has begun
+		if s.asks.wrong != g.unknown.Text { // a pod that another agent has begun
 			s.do(RecordEvent{Type: warning, Reason: reasonInvalidGroup, Message: s.asks.wrong + "; the pod restarts by itself"})
 		}
-		g.unknown = s.asks.wrong
+		g.unknown = Because{Text: s.asks.wrong}
 		return
-	case f.Unknown != "":
+	case f.Unknown != (Because{}):
 		if f.Unknown != g.unknown {
-			s.do(RecordEvent{Type: warning, Reason: "GroupUnknown", Message: f.Unknown + "; containers that are to wait for the group do not start"})
-			tell(s, Report{Subject: ofPod, Kind: "does-not-know-its-group", Because: Because{Text: f.Unknown}, Rule: "B-GRP-10"})
+			s.do(RecordEvent{Type: warning, Reason: "GroupUnknown", Message: f.Unknown.String() + "; containers that are to wait for the group do not start"})
+			tell(s, Report{Subject: ofPod, Kind: "does-not-know-its-group", Because: f.Unknown, Rule: "B-GRP-10"})
 		}
 		g.unknown = f.Unknown
 		return
-	case f.Alone != "" && f.Alone != g.Alone:
-		s.do(RecordEvent{Type: warning, Reason: "NotInGroup", Message: f.Alone + "; the pod restarts by itself"})
-		tell(s, Report{Subject: ofPod, Kind: "takes-part-in-no-group", Outcome: "restarts-by-itself", Because: Because{Text: f.Alone}, Rule: "B-GRP-9"})
+	case f.Alone != (Because{}) && f.Alone != g.Alone:
+		s.do(RecordEvent{Type: warning, Reason: "NotInGroup", Message: f.Alone.String() + "; the pod restarts by itself"})
+		tell(s, Report{Subject: ofPod, Kind: "takes-part-in-no-group", Outcome: "restarts-by-itself", Because: f.Alone, Rule: "B-GRP-9"})
 	}
-	g.heard, g.unknown, g.Alone = true, "", f.Alone
+	g.heard, g.unknown, g.Alone = true, Because{}, f.Alone
 	g.Seen = g.Seen.Merge(f.Attempts)
 	g.size, g.Members, g.way = f.Size, f.Size.Members, f.Way
 }
@@ -100,15 +100,17 @@ func planGroup(s *step) {
 	if s.kept.Stage != Syncing || !s.inGroup() || !s.group.heard && !s.group.Joined {
 		return
 	}
-	switch d := group.Decide(s.member(), s.group.Seen); d.Do {
+	d := group.Decide(s.member(), s.group.Seen)
+	because := Because{Kind: BecauseKind(d.Because), Index: int(d.Of)}
+	switch d.Do {
 	case group.Join:
-		takesPart(s, d.Attempt, Because{Text: d.Because}, d.Rule)
+		takesPart(s, d.Attempt, because, d.Rule)
 	case group.Leave:
-		takesPart(s, d.Attempt, Because{Text: d.Because}, d.Rule)
-		beginRestartAll(s, Because{Kind: "the-group-restarts", Text: d.Because}, false)
+		takesPart(s, d.Attempt, because, d.Rule)
+		beginRestartAll(s, Because{Kind: "the-group-restarts", By: because.Kind, Index: because.Index}, false)
 	case group.Start:
 		s.group.Open, s.group.MembersHash = true, s.group.Seen.MembersHashIn(s.group.Attempt)
-		tell(s, Report{Subject: ofPod, Kind: "starts-with-its-group", Because: Because{Text: d.Because}, Rule: d.Rule, GroupAttempt: new(s.group.Attempt)})
+		tell(s, Report{Subject: ofPod, Kind: "starts-with-its-group", Because: because, Rule: d.Rule, GroupAttempt: new(s.group.Attempt)})
 	case group.Run: // an adopted pod does not know with whom it has begun
 		s.group.MembersHash = cmp.Or(s.group.MembersHash, s.group.Seen.MembersHashIn(s.group.Attempt))
 	case group.Wait:
@@ -131,9 +133,9 @@ func remindOfGroup(s *step) {
 	if said <= g.Reminders {
 		return
 	}
-	g.Reminders, g.Lacks = said, g.size.Incomplete(g.Attempt)
-	s.do(RecordEvent{Type: warning, Reason: "GroupIncomplete", Message: g.Lacks + "; the annotation " + s.asks.attemptKey() + " of its pods says who takes part"})
-	tell(s, Report{Subject: ofPod, Kind: "waits-for-its-group", Because: Because{Text: g.Lacks}, Rule: "B-GRP-16"})
+	g.Reminders, g.Lack = said, g.lack()
+	s.do(RecordEvent{Type: warning, Reason: "GroupIncomplete", Message: g.waiting().String() + "; the annotation " + s.asks.attemptKey() + " of its pods says who takes part"})
+	tell(s, Report{Subject: ofPod, Kind: "waits-for-its-group", Because: g.waiting(), Rule: "B-GRP-16"})
 }
 
 // nextAttempt has the pod, all of whose containers restart, take part in the attempt that
@@ -151,7 +153,7 @@ func nextAttempt(s *step, because Because) {
 func takesPart(s *step, attempt int32, because Because, rule string) {
 	s.group.Joined, s.group.Attempt, s.group.Open, s.group.Since = true, attempt, false, s.now
 	s.group.MembersHash = ""
-	s.group.Reminders, s.group.Lacks = 0, ""
+	s.group.Reminders, s.group.Lack = 0, nil
 	tell(s, Report{Subject: ofPod, Kind: "takes-part", Because: because, Rule: rule, GroupAttempt: new(attempt)})
 }
 
@@ -190,35 +192,40 @@ func (s *step) annotateAttempt() bool {
 
 // groupWaiting is what a container shows that waits for its group.
 func groupWaiting(s *step) v1.ContainerStateWaiting {
-	return v1.ContainerStateWaiting{Reason: reasonWaitingForGroup, Message: s.group.waiting()}
+	return v1.ContainerStateWaiting{Reason: reasonWaitingForGroup, Message: s.group.waiting().String()}
 }
 
 // waiting says what the pod waits for at the barrier.
-func (g *membership) waiting() string {
+func (g *membership) waiting() Because {
 	switch {
 	case !g.Joined:
-		return "nothing is known of its group yet"
-	case g.size.Differ != "":
-		return g.size.Incomplete(g.Attempt)
-	case g.Lacks != "":
-		return g.Lacks
+		return Because{Kind: "nothing-is-known-of-its-group"}
+	case g.size.Differ != nil:
+		return Because{Lack: g.lack()}
+	case g.Lack != nil:
+		return Because{Lack: g.Lack}
 	case g.Members > 0:
-		return fmt.Sprintf("attempt %d begins when all %d members of the group take part in it", g.Attempt, g.Members)
+		return Because{Kind: "attempt-begins-with-all-members", Index: int(g.Attempt), Text: strconv.Itoa(int(g.Members))}
 	}
-	return fmt.Sprintf("attempt %d begins when all members of the group take part in it", g.Attempt)
+	return Because{Kind: "attempt-begins-with-all", Index: int(g.Attempt)}
 }
+
+// lack is what is known of the members that the attempt waits for.
+func (g *membership) lack() *group.Lack { return &group.Lack{Attempt: g.Attempt, Size: g.size} }
 
 // forGroup is about the barrier.
 func (w *waits) forGroup(c *container) {
 	g := &w.m.group
-	wait := Wait{Subject: c.spec.Name, For: WaitGroup, Since: w.m.onWall(g.Since), Because: g.waiting(), Rule: "B-GRP-5"}
+	wait := Wait{Subject: c.spec.Name, For: WaitGroup, Since: w.m.onWall(g.Since), Report: &Report{Because: g.waiting()}, Rule: "B-GRP-5"}
 	var behind []group.Behind
 	switch {
-	case g.unknown != "":
-		wait.Because, wait.Rule = "the group is not known: "+g.unknown, "B-GRP-10"
-	case g.size.Differ != "":
+	case g.unknown != (Because{}):
+		because := g.unknown
+		because.Kind, because.By = "the-group-is-not-known", because.Kind
+		wait.Report.Because, wait.Rule = because, "B-GRP-10"
+	case g.size.Differ != nil:
 		wait.Rule = "B-GRP-21"
-	case g.Lacks != "":
+	case g.Lack != nil:
 		wait.Rule = "B-GRP-16"
 	default:
 		behind = g.size.Behind

@@ -192,7 +192,7 @@ func everyFact(p *transcript) []Fact {
 	for _, n := range []*int32{nil, new(int32(0)), new(p.m.group.Attempt), new(p.m.group.Attempt + 1)} {
 		facts = append(facts, GroupSeen{Attempts: group.Attempts{Current: n}}, GroupSeen{Attempts: group.Attempts{Previous: n}})
 	}
-	facts = append(facts, GroupSeen{Alone: "another strategy"}, GroupSeen{Unknown: "not found"})
+	facts = append(facts, GroupSeen{Alone: Because{Text: "another strategy"}}, GroupSeen{Unknown: Because{Text: "not found"}})
 	return append(facts, SandboxExited{}, SandboxExited{SandboxID: "unknown"}, SandboxExited{SandboxID: p.m.sandbox.ID})
 }
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle/group"
 )
 
 // Report is one line of the pod's story as data: what happened to whom, what follows, and why. words.go puts it into words,
@@ -126,13 +128,18 @@ type Because struct {
 	// Policy is the restart policy; Own: the container's.
 	Policy v1.ContainerRestartPolicy `json:"policy,omitzero"`
 	Own    bool                      `json:"own,omitzero"`
-	// Index and Rule are which of the container's restartPolicyRules it was; of BecauseMoreChanged, Index is how many more.
+	// Index and Rule are which of the container's restartPolicyRules it was; of BecauseMoreChanged, Index is how many more, of
+	// what a group decides, which attempt.
 	Index int                      `json:"index,omitzero"`
 	Rule  *v1.ContainerRestartRule `json:"rule,omitzero"`
 	// Nth is which failure in a row, or which restart, it was.
 	Nth int32 `json:"nth,omitzero"`
 	// Text is what others say or are called: a command that asked for it, an object that has changed.
 	Text string `json:"text,omitzero"`
+	// By is the reason behind it, of the same Index, Reason and Text; empty: none is.
+	By BecauseKind `json:"by,omitzero"`
+	// Lack is what the attempt of a group waits for; nil: it is no such reason.
+	Lack *group.Lack `json:"lack,omitzero"`
 }
 
 // BecauseKind is a kind of reason, as a word that doesn't change; empty: Text is all there is.

@@ -32,12 +32,22 @@ func (tr *transcript) group(t *testing.T, d *datadriven.TestData) {
 		name, attempt, _ := strings.Cut(name, ":")
 		behind = append(behind, group.Behind{Name: name, Attempt: groupAttempt(attempt)})
 	}
+	var jobs []group.Jobs
+	for text := range strings.FieldsSeq(stringArg(d, "jobs")) {
+		of := strings.Split(text, ":")
+		jobs = append(jobs, group.Jobs{Name: of[0], Podless: groupSize(of[1]), Of: groupSize(of[2])})
+	}
+	var differ []group.Says
+	for text := range strings.FieldsSeq(stringArg(d, "differ")) {
+		name, size, _ := strings.Cut(text, ":")
+		differ = append(differ, group.Says{Name: name, Size: groupSize(size)})
+	}
 	tr.feed(GroupSeen{
 		Attempts: group.Attempts{Current: number("current"), Previous: number("previous"), MembersHash: stringArg(d, "hash")},
-		Alone:    stringArg(d, "alone"), Unknown: stringArg(d, "unknown"), Mode: count("mode"),
+		Alone:    Because{Text: stringArg(d, "alone")}, Unknown: Because{Text: stringArg(d, "unknown")}, Mode: count("mode"),
 		Way: group.Way{Leader: stringArg(d, "leader"), Unreached: stringArg(d, "unreached")},
 		Size: group.Size{
-			Members: count("members"), Podless: count("podless"), Where: stringArg(d, "where"), Behind: behind, ByPods: count("bypods"), Differ: stringArg(d, "differ"),
+			Members: count("members"), Podless: count("podless"), Jobs: jobs, Behind: behind, ByPods: count("bypods"), Differ: differ,
 		},
 	})
 }

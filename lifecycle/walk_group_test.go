@@ -54,15 +54,15 @@ func (w *walk) hearsOfGroup() {
 	attempt := w.m.group.Attempt
 	switch w.draw(9, "of the group") {
 	case 0:
-		w.feed(GroupSeen{Unknown: "JobSet default/train is forbidden"})
+		w.feed(GroupSeen{Unknown: Because{Text: "JobSet default/train is forbidden"}})
 	case 1:
-		w.feed(GroupSeen{Alone: "JobSet default/train has another strategy"})
+		w.feed(GroupSeen{Alone: Because{Text: "JobSet default/train has another strategy"}})
 	case 2: // something old
 		w.feed(GroupSeen{Attempts: group.Attempts{Current: new(max(0, attempt-1)), Previous: new(max(0, attempt-2))}})
 	case 3, 4:
 		w.feed(GroupSeen{Attempts: group.Attempts{Previous: new(attempt)}})
 	case 5: // it goes on waiting
-		w.feed(GroupSeen{Size: group.Size{Members: 4, Podless: 1, Where: "1 of 4 Jobs of workers"}})
+		w.feed(GroupSeen{Size: group.Size{Members: 4, Podless: 1, Jobs: []group.Jobs{{Name: "workers", Podless: 1, Of: 4}}}})
 	case 6: // it has no leader
 		w.feed(GroupSeen{Size: group.Size{Members: 4, Behind: []group.Behind{{Name: "train-3"}}}, Attempts: group.Attempts{Current: w.m.GroupAttempt(), MembersHash: "e55"}})
 	default:

@@ -107,6 +107,18 @@ is-not-there: {text} is not there
 was-deleted: {text} was deleted
 is-issued: {text} is issued
 was-denied: {text} was denied
+is-new-in-the-group: it is new in the group
+attempt-is-outdated: attempt {number} is outdated
+attempt-has-begun-without-it: attempt {number} has begun without it
+all-take-part-in-attempt: all members take part in attempt {number}
+nothing-is-known-of-its-group: nothing is known of its group yet
+attempt-begins-with-all: attempt {number} begins when all members of the group take part in it
+attempt-begins-with-all-members: attempt {number} begins when all {text} members of the group take part in it
+not-in-the-api: only a pod of the API can take part in a group
+pods-of-group-unread: the pods of group {text} can't be read: {reason}
+jobset-unread: JobSet {text} can't be read: {reason}
+jobset-has-annotation: JobSet {text} has the annotation {reason}
+jobset-has-strategy: JobSet {text} has failurePolicy.restartStrategy {reason}, not InPlaceRestart
 request-failed: {text} failed
 `
 
@@ -204,14 +216,20 @@ func (b *Because) kind(say Say) string {
 	default:
 	}
 	text := say(sentence(string(b.Kind)))
-	if !strings.Contains(text, "{text}") {
+	switch {
+	case b.Lack != nil:
+		return b.Lack.In(say)
+	case b.By != "":
+		by := Because{Kind: b.By, Index: b.Index, Reason: b.Reason, Text: b.Text}
+		return join(text, say(": "), by.kind(say))
+	case !strings.Contains(text, "{"):
 		return join(text, say(": "), b.Text)
 	}
 	of := b.Text
 	if b.Kind == BecauseChanged || b.Kind == BecauseMoreChanged {
 		of = strings.NewReplacer(ChangedLabels, say(ChangedLabels), ChangedAnnotations, say(ChangedAnnotations)).Replace(of)
 	}
-	return strings.NewReplacer("{text}", of, "{reason}", b.Reason, "{more}", strconv.Itoa(b.Index)).Replace(text)
+	return strings.NewReplacer("{text}", of, "{reason}", b.Reason, "{more}", strconv.Itoa(b.Index), "{number}", strconv.Itoa(b.Index)).Replace(text)
 }
 
 // What BecauseChanged says of the pod itself, whose other objects it names.
@@ -228,7 +246,7 @@ func (w *Wait) In(say Say) string {
 		return w.Probe.in(say)
 	case r == nil:
 		return w.Because
-	case w.For == WaitRestartAll:
+	case w.For == WaitRestartAll, w.For == WaitGroup:
 		return r.Because.In(say)
 	case w.For == WaitBackOff && r.Kind == KindExited:
 		return r.what(say) + say(", ") + r.Because.In(say)

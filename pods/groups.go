@@ -27,7 +27,7 @@ func (s *Shell) beginsInGroup(l *living) {
 	switch {
 	case !lifecycle.AsksForGroup(pod) || l.status.Phase == v1.PodFailed:
 	case s.Cluster.Groups == nil || l.now.Load().source != roster.API:
-		l.Tell(lifecycle.GroupSeen{Unknown: "only a pod of the API can take part in a group"})
+		l.Tell(lifecycle.GroupSeen{Unknown: lifecycle.Because{Kind: "not-in-the-api"}})
 	default:
 		s.Cluster.Groups.Join(l.now.Load().pod, l.Worker.Machine().GroupAnnotations(), func(seen lifecycle.GroupSeen) { l.Tell(seen) })
 	}

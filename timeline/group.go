@@ -109,7 +109,7 @@ func (g *groupBuilder) attempts() {
 		b.Open = open
 		row.add(b)
 		for _, m := range r.Began {
-			row.Marks = append(row.Marks, Mark{At: m.At, Name: c.Language.Say("%s began attempt %d", m.Pod, r.Attempt), Text: m.Because, Rule: "B-GRP-6"})
+			row.Marks = append(row.Marks, Mark{At: m.At, Name: c.Language.Say("%s began attempt %d", m.Pod, r.Attempt), Text: m.Reason.In(c.Language.Say), Rule: "B-GRP-6"})
 		}
 	}
 	if len(c.Group.Attempts) > 0 {
@@ -196,7 +196,7 @@ func (g *groupBuilder) member(m *journal.Member, life *Chart) Row {
 		row.within(g.chart, last)
 		if p.Failed && !p.Since[journal.Heard].Before(g.chart.Begin) {
 			row.Marks = append(row.Marks, Mark{
-				At: p.Since[journal.Heard], Name: g.chart.Language.Say("began attempt %d", p.Attempt), Text: p.Because, Rule: "B-GRP-6", Failed: true,
+				At: p.Since[journal.Heard], Name: g.chart.Language.Say("began attempt %d", p.Attempt), Text: p.Because.In(g.chart.Language.Say), Rule: "B-GRP-6", Failed: true,
 			})
 		}
 	}

@@ -43,8 +43,8 @@ func (c *Chart) AttemptText(r *journal.GroupAttempt) string {
 		if m.Node != "" {
 			one = l.Say("%s on %s", one, m.Node)
 		}
-		if m.Because != "" {
-			one += l.Say(" (%s)", m.Because)
+		if because := m.Reason.In(l.Say); because != "" {
+			one += l.Say(" (%s)", because)
 		}
 		began = append(began, one)
 	}

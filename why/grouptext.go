@@ -16,7 +16,7 @@ func (l Layout) WriteGroup(out io.Writer, g *Group) error {
 	b.WriteString(wrap(g.Standing, l.Width, ""))
 	line := func(text string) { b.WriteString(wrap("- "+plain.Line(text), l.Width, "  ")) }
 	for i, began := range g.Began {
-		member := w.onNode(began.Pod, began.Node) + w.ifSome(": %s", bare(began.Because))
+		member := w.onNode(began.Pod, began.Node) + w.ifSome(": %s", bare(began.Reason.In(w.Say)))
 		if i > 0 {
 			line(w.Say("Then failed, %s later, %s.", w.short(began.At.Sub(g.Began[0].At)), member))
 		} else {

@@ -12,8 +12,6 @@
 //	         outdated: the next attempt        Leave: the next attempt, once all has ended
 package group
 
-import "fmt"
-
 // Attempts are how far a group has come, as its leader tells.
 type Attempts struct {
 	// Current is the attempt whose members may run; nil: none may yet.
@@ -95,26 +93,38 @@ func (d Do) String() string { return [...]string{"wait", "run", "start", "join",
 type Decision struct {
 	Do      Do
 	Attempt int32 // of Join and Leave
-	Because string
+	Because Reason
+	Of      int32 // the attempt that Because is about; 0: or none
 	Rule    string
 }
+
+// Reason is why a member does what it does, as a word that doesn't change.
+type Reason string
+
+// Reasons that a member does what it does.
+const (
+	IsNew        Reason = "is-new-in-the-group"
+	Outdated     Reason = "attempt-is-outdated"
+	BegunWithout Reason = "attempt-has-begun-without-it"
+	AllTakePart  Reason = "all-take-part-in-attempt"
+)
 
 // Decide says what a member does as the group is now. It looks at the state alone: it does
 // not matter which fact came first, nor how often one came.
 func Decide(m Member, now Attempts) Decision {
 	switch {
 	case !m.Joined:
-		return m.to(now.Next(), "it is new in the group", "B-GRP-2")
+		return m.to(now.Next(), IsNew, 0, "B-GRP-2")
 	case now.Previous != nil && *now.Previous >= m.Attempt:
-		return m.to(now.Next(), fmt.Sprintf("attempt %d is outdated", m.Attempt), "B-GRP-4")
+		return m.to(now.Next(), Outdated, m.Attempt, "B-GRP-4")
 	case now.Current != nil && *now.Current > m.Attempt:
-		return m.to(now.Next(), fmt.Sprintf("attempt %d has begun without it", *now.Current), "B-GRP-4")
+		return m.to(now.Next(), BegunWithout, *now.Current, "B-GRP-4")
 	case m.Open:
 		return Decision{Do: Run}
 	case now.Current != nil && *now.Current == m.Attempt:
-		return Decision{Do: Start, Because: fmt.Sprintf("all members take part in attempt %d", m.Attempt), Rule: "B-GRP-5"}
+		return Decision{Do: Start, Because: AllTakePart, Of: m.Attempt, Rule: "B-GRP-5"}
 	}
-	return Decision{Do: Wait, Because: fmt.Sprintf("not all members take part in attempt %d yet", m.Attempt), Rule: "B-GRP-5"}
+	return Decision{Do: Wait, Rule: "B-GRP-5"}
 }
 
 // Failed is the attempt that a member takes part in after it has failed: one that was at the
@@ -126,8 +136,8 @@ func Failed(m Member, now Attempts) int32 {
 	return max(m.Attempt, now.Next())
 }
 
-func (m Member) to(attempt int32, because, rule string) Decision {
-	d := Decision{Do: Join, Attempt: attempt, Because: because, Rule: rule}
+func (m Member) to(attempt int32, because Reason, of int32, rule string) Decision {
+	d := Decision{Do: Join, Attempt: attempt, Because: because, Of: of, Rule: rule}
 	if m.Ran {
 		d.Do = Leave
 	}

@@ -134,14 +134,29 @@ type Size struct {
 	Members int32 `json:"members,omitzero"` // 0: not known
 	// Podless is how many of them have no pod that is pending or runs. More may be missing: the leader does
 	// not tell whose pods take part in an attempt.
-	Podless int32  `json:"podless,omitzero"`
-	Where   string `json:"where,omitzero"` // which these are; empty if there are none, or if there is no leader
+	Podless int32 `json:"podless,omitzero"`
+	// Jobs are which these are, beside MoreJobs others; none if there is no leader.
+	Jobs     []Jobs `json:"jobs,omitzero"`
+	MoreJobs int32  `json:"moreJobs,omitzero"`
 	// Behind are the first members by name that have not told the newest attempt, beside More, and Differ names two that do not
 	// agree on the size; of a group without a leader (B-GRP-16, B-GRP-21).
 	Behind []Behind `json:"behind,omitzero"`
 	More   int32    `json:"more,omitzero"`
-	Differ string   `json:"differ,omitzero"`
+	Differ []Says   `json:"sizes,omitzero"`
 	ByPods int32    `json:"byPods,omitzero"` // members that only their pods tell of (Peer)
+}
+
+// Jobs are those of a JobSet's replicated job that have no pod that is pending or runs.
+type Jobs struct {
+	Name    string `json:"name"`
+	Podless int32  `json:"podless"`
+	Of      int32  `json:"of"`
+}
+
+// Says is the size of the group as a member says it.
+type Says struct {
+	Name string `json:"name"`
+	Size int32  `json:"size"`
 }
 
 // Behind is a member that an attempt waits for.
@@ -178,25 +193,4 @@ func Reminders(waited time.Duration) (said int, next time.Duration) {
 	}
 	more := int((waited-next)/reminderMost) + 1 // these follow each other evenly
 	return said + more, next + time.Duration(more)*reminderMost
-}
-
-// Incomplete says what is known of the members that an attempt waits for.
-func (s Size) Incomplete(attempt int32) string {
-	switch {
-	case s.Differ != "":
-		return fmt.Sprintf("attempt %d does not begin: %s", attempt, s.Differ)
-	case len(s.Behind) > 0 && s.Podless > 0:
-		return fmt.Sprintf("attempt %d does not begin: of %d members of the group %d have no pod, and these are not there: %s",
-			attempt, s.Members, s.Podless, s.named())
-	case len(s.Behind) > 0:
-		return fmt.Sprintf("attempt %d does not begin: of %d members of the group these are not there: %s", attempt, s.Members, s.named())
-	case s.Members == 0:
-		return fmt.Sprintf("attempt %d does not begin: not all members of the group take part in it", attempt)
-	case s.Podless == 0:
-		return fmt.Sprintf("attempt %d does not begin: not all %d members of the group take part in it", attempt, s.Members)
-	}
-	if s.Where == "" {
-		return fmt.Sprintf("attempt %d does not begin: of %d members of the group %d have no pod", attempt, s.Members, s.Podless)
-	}
-	return fmt.Sprintf("attempt %d does not begin: of %d members of the group %d have no pod (%s), and more may be missing", attempt, s.Members, s.Podless, s.Where)
 }

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,7 +120,7 @@ func TestPeersIncomplete(t *testing.T) {
 	} {
 		peers := peersOf(t, text)
 		slices.Reverse(peers)
-		got := PeersOf(peers).Size.Incomplete(4)
+		got := (&Lack{4, PeersOf(peers).Size}).In(fmt.Sprintf)
 		assert.True(t, got == want, "B-GRP-16, B-GRP-21: %q:\n%s\nwant\n%s", text, got, want)
 	}
 }
@@ -153,11 +154,12 @@ func TestReminders(t *testing.T) {
 
 func TestIncomplete(t *testing.T) {
 	for want, size := range map[string]Size{
-		"attempt 3 does not begin: not all members of the group take part in it":                                              {},
-		"attempt 3 does not begin: not all 4 members of the group take part in it":                                            {Members: 4},
-		"attempt 3 does not begin: of 4 members of the group 2 have no pod (1 of 2 Jobs of workers), and more may be missing": {Members: 4, Podless: 2, Where: "1 of 2 Jobs of workers"},
+		"attempt 3 does not begin: not all members of the group take part in it":                                                          {},
+		"attempt 3 does not begin: not all 4 members of the group take part in it":                                                        {Members: 4},
+		"attempt 3 does not begin: of 4 members of the group 2 have no pod (1 of 2 Jobs of workers), and more may be missing":             {Members: 4, Podless: 2, Jobs: []Jobs{{"workers", 1, 2}}},
+		"attempt 3 does not begin: of 9 members of the group 2 have no pod (1 of 2 Jobs of a, Jobs of 4 others), and more may be missing": {Members: 9, Podless: 2, Jobs: []Jobs{{"a", 1, 2}}, MoreJobs: 4},
 	} {
-		got := size.Incomplete(3)
+		got := (&Lack{3, size}).In(fmt.Sprintf)
 		assert.True(t, got == want, "B-GRP-16: %q, want %q", got, want)
 	}
 }

@@ -1,14 +1,13 @@
 package group
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
 
 // sizeOf is how many members an attempt needs, who is missing in the highest one (B-GRP-16), and whether it is complete.
 func sizeOf(all []Peer, highest *int32) (s Size, complete bool) {
-	if s.Differ = differ(all); s.Differ != "" {
+	if s.Differ = differ(all); s.Differ != nil {
 		return s, false
 	}
 	there, blocked, behind := int32(0), false, []Behind(nil)
@@ -76,8 +75,8 @@ func coming(all []Peer, highest *int32) (n int32) {
 	return n
 }
 
-// differ names two members that say another size; empty: there are none (B-GRP-21).
-func differ(all []Peer) string {
+// differ are two members that say another size; none: there are none (B-GRP-21).
+func differ(all []Peer) []Says {
 	var first, other *Peer
 	for i := range all {
 		if p := &all[i]; p.lives() && (first == nil || p.Name < first.Name) {
@@ -90,29 +89,10 @@ func differ(all []Peer) string {
 		}
 	}
 	if other == nil {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("members differ in the size of the group: %s says %d and %s says %d", first.Name, first.Size, other.Name, other.Size)
+	return []Says{{first.Name, first.Size}, {other.Name, other.Size}}
 }
 
 // behindMost is how many members are named at most.
 const behindMost = 3
-
-// named names those that are behind.
-func (s Size) named() string {
-	var names []string
-	for _, b := range s.Behind {
-		standing := "no attempt yet"
-		if b.Attempt != nil {
-			standing = fmt.Sprintf("attempt %d", *b.Attempt)
-		}
-		if b.Leaving {
-			standing += ", being deleted"
-		}
-		names = append(names, b.Name+" ("+standing+")")
-	}
-	if s.More > 0 {
-		names = append(names, fmt.Sprintf("%d others", s.More))
-	}
-	return strings.Join(names, ", ")
-}

@@ -154,7 +154,7 @@ func (g *JobSets) read(ctx context.Context, jobSet types.NamespacedName) {
 	if !apierrors.IsTimeout(err) && g.asked.NumRequeues(jobSet) == 0 {
 		g.log.Warn("a JobSet can't be read; tried again until it is", "jobset", jobSet, "err", err)
 	}
-	g.unread(reading, lifecycle.GroupSeen{Unknown: fmt.Sprintf("JobSet %s can't be read: %v", jobSet, err)})
+	g.unread(reading, lifecycle.GroupSeen{Unknown: lifecycle.Because{Kind: "jobset-unread", Text: jobSet.String(), Reason: err.Error()}})
 	g.asked.AddRateLimited(jobSet)
 }
 

@@ -225,11 +225,13 @@ func TestAlone(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			w.put(t, "1", change)
 			w.join("a")
-			assert.Deep(t, "B-GRP-9", []lifecycle.GroupSeen{{Alone: want}}, unique(w.takeSeen()))
+			seen := unique(w.takeSeen())
+			assert.Require(t, len(seen) == 1, "B-GRP-9: %+v", seen)
+			assert.Equal(t, want, seen[0].Alone.String(), "B-GRP-9")
 			w.put(t, "2", nil)
 			w.takeSeen()
 			w.put(t, "3", change) // as the watch shows it
-			assert.Deep(t, "B-GRP-9, from the watch", []lifecycle.GroupSeen{{Alone: want}}, unique(w.takeSeen()))
+			assert.Deep(t, "B-GRP-9, from the watch", seen, unique(w.takeSeen()))
 		})
 	}
 }
@@ -247,7 +249,7 @@ func TestUnknown(t *testing.T) {
 		})
 		w.join("a")
 		heard := w.takeSeen()
-		if len(heard) == 0 || !strings.HasPrefix(heard[0].Unknown, "JobSet default/train can't be read: ") || !strings.Contains(heard[0].Unknown, "forbidden") {
+		if len(heard) == 0 || !strings.HasPrefix(heard[0].Unknown.String(), "JobSet default/train can't be read: ") || !strings.Contains(heard[0].Unknown.Reason, "forbidden") {
 			t.Errorf("B-GRP-10: told %+v", heard)
 		}
 		mu.Lock()
@@ -288,12 +290,12 @@ func TestSize(t *testing.T) {
 		{
 			"B-GRP-16: some have no pod",
 			[]any{stands("driver", 0, 0), stands("workers", 2, 1), stands("a", 1, 0)},
-			group.Size{Members: 38, Podless: 9, Where: "1 of 1 Jobs of driver, 1 of 4 Jobs of workers"},
+			group.Size{Members: 38, Podless: 9, Jobs: []group.Jobs{{Name: "driver", Podless: 1, Of: 1}, {Name: "workers", Podless: 1, Of: 4}}},
 		},
 		{
 			"B-GRP-16: not all are named",
 			[]any{stands("driver", 0, 0), stands("workers", 0, 0), stands("a", 0, 0), stands("b", 1, 0), stands("c", 0, 0)},
-			group.Size{Members: 38, Podless: 37, Where: "1 of 1 Jobs of driver, 4 of 4 Jobs of workers, 1 of 1 Jobs of a, Jobs of 2 others"},
+			group.Size{Members: 38, Podless: 37, Jobs: []group.Jobs{{Name: "driver", Podless: 1, Of: 1}, {Name: "workers", Podless: 4, Of: 4}, {Name: "a", Podless: 1, Of: 1}}, MoreJobs: 2},
 		},
 	} {
 		bubble(t, func(t *testing.T, w *world) {

@@ -2,7 +2,6 @@ package groups
 
 import (
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,7 +21,6 @@ func parallelismPath() []string { return []string{"template", "spec", "paralleli
 // have no pod that is pending or runs (B-GRP-16).
 func sizeOf(jobSet *unstructured.Unstructured) group.Size {
 	var size group.Size
-	var where []string
 	standing := map[string]map[string]any{}
 	for _, job := range list(jobSet, statusPath()) {
 		standing[nameOf(job)] = job
@@ -33,13 +31,13 @@ func sizeOf(jobSet *unstructured.Unstructured) group.Size {
 		now, known := standing[nameOf(job)]
 		if podless := replicas - number(now, "active") - number(now, "succeeded"); known && podless > 0 {
 			size.Podless += podless * parallelism
-			where = append(where, fmt.Sprintf("%d of %d Jobs of %s", podless, replicas, nameOf(job)))
+			if len(size.Jobs) < namesMost {
+				size.Jobs = append(size.Jobs, group.Jobs{Name: nameOf(job), Podless: podless, Of: replicas})
+			} else {
+				size.MoreJobs++
+			}
 		}
 	}
-	if more := len(where) - namesMost; more > 0 {
-		where = append(where[:namesMost], fmt.Sprintf("Jobs of %d others", more))
-	}
-	size.Where = strings.Join(where, ", ")
 	return size
 }
 

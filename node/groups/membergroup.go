@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -34,9 +33,9 @@ type memberGroup struct {
 
 	mu       sync.Mutex
 	here     map[types.UID]*here
-	follower *group.Follower // nil: what it goes on from is not known yet
-	unknown  string          // why nothing is known of the group; empty: something is, or will be
-	way      group.Way       // by which the members here hear of the others
+	follower *group.Follower   // nil: what it goes on from is not known yet
+	unknown  lifecycle.Because // why nothing is known of the group; zero: something is, or will be
+	way      group.Way         // by which the members here hear of the others
 }
 
 // here is a member on this node.
@@ -177,7 +176,7 @@ func (g *memberGroup) recall(ctx context.Context) error {
 
 // unreadable takes why the pods of the group can't be read.
 func (g *memberGroup) unreadable(err error) {
-	why := fmt.Sprintf("the pods of group %s can't be read: %v", g.name, err)
+	why := lifecycle.Because{Kind: "pods-of-group-unread", Text: g.name.String(), Reason: err.Error()}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.unknown != why {
@@ -191,14 +190,14 @@ func (g *memberGroup) unreadable(err error) {
 func (g *memberGroup) tell() {
 	for uid, h := range g.here {
 		seen := lifecycle.GroupSeen{Unknown: g.unknown}
-		if h.last != nil && h.last.Unknown == "" {
+		if h.last != nil && h.last.Unknown == (lifecycle.Because{}) {
 			seen = *h.last
 		}
 		mode := int32(0)
 		if g.follower != nil {
 			if attempts, known := g.follower.Attempts(string(uid)); known {
-				seen, g.unknown = lifecycle.GroupSeen{Attempts: attempts, Size: g.follower.Size(), Way: g.way}, ""
-			} else if h.last == nil && g.unknown == "" {
+				seen, g.unknown = lifecycle.GroupSeen{Attempts: attempts, Size: g.follower.Size(), Way: g.way}, lifecycle.Because{}
+			} else if h.last == nil && g.unknown == (lifecycle.Because{}) {
 				continue
 			}
 			mode = g.follower.Modes[string(uid)]

@@ -3,6 +3,7 @@ package groups
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -75,10 +76,10 @@ func previousPath() []string { return []string{"status", "previousInPlaceRestart
 func standing(jobSet *unstructured.Unstructured) lifecycle.GroupSeen {
 	name := jobSet.GetNamespace() + "/" + jobSet.GetName()
 	if _, disabled := jobSet.GetAnnotations()[disableAnnotation]; disabled {
-		return lifecycle.GroupSeen{Alone: fmt.Sprintf("JobSet %s has the annotation %s", name, disableAnnotation)}
+		return lifecycle.GroupSeen{Alone: lifecycle.Because{Kind: "jobset-has-annotation", Text: name, Reason: disableAnnotation}}
 	}
 	if strategy, _, err := unstructured.NestedString(jobSet.Object, strategyPath()...); err != nil || strategy != inPlaceRestart {
-		return lifecycle.GroupSeen{Alone: fmt.Sprintf("JobSet %s has failurePolicy.restartStrategy %q, not %s", name, strategy, inPlaceRestart)}
+		return lifecycle.GroupSeen{Alone: lifecycle.Because{Kind: "jobset-has-strategy", Text: name, Reason: strconv.Quote(strategy)}}
 	}
 	return lifecycle.GroupSeen{
 		Attempts: group.Attempts{Current: attempt(jobSet, currentPath()), Previous: attempt(jobSet, previousPath())},

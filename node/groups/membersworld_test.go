@@ -236,7 +236,7 @@ func (n *crowdNode) sees(seen lifecycle.GroupSeen) {
 	}
 	n.seen, n.mode = seen, max(n.mode, seen.Mode)
 	n.all = n.all.Merge(seen.Attempts)
-	if seen.Unknown == "" {
+	if seen.Unknown == (lifecycle.Because{}) {
 		n.decides()
 	}
 	n.mu.Unlock()

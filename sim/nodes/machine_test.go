@@ -61,9 +61,11 @@ func TestGate(t *testing.T) {
 	g := newGate(all)
 	heard := map[types.UID][]string{}
 	for _, uid := range []types.UID{"a", "b", "c"} {
-		g.Join(podOf(uid), func(seen lifecycle.GroupSeen) { heard[uid] = append(heard[uid], seen.Unknown) })
+		g.Join(podOf(uid), func(seen lifecycle.GroupSeen) { heard[uid] = append(heard[uid], seen.Unknown.Text) })
 	}
-	tell := func(uid types.UID, what string) { all[uid](lifecycle.GroupSeen{Unknown: what}) }
+	tell := func(uid types.UID, what string) {
+		all[uid](lifecycle.GroupSeen{Unknown: lifecycle.Because{Text: what}})
+	}
 	want := func(what string, uid types.UID, want ...string) {
 		t.Helper()
 		if got := heard[uid]; len(got) != len(want) || len(got) > 0 && got[len(got)-1] != want[len(want)-1] {
