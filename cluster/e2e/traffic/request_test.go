@@ -89,7 +89,7 @@ func visitAlways(t *testing.T, address string) (stop func() int) {
 			number := n
 			visits.Go(func() {
 				_, err := visit(t.Context(), address)
-				assert.True(t, err == nil, "visit %d of %s: %v", number, address, err)
+				assert.True(t, err == nil, "%s, visit %d of %s: %v", time.Now().Format(time.StampMilli), number, address, err)
 			})
 		}
 	}()

@@ -3,12 +3,15 @@ package traffic
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	core "k8s.io/api/core/v1"
+	discovery "k8s.io/api/discovery/v1"
 	events "k8s.io/api/events/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,6 +28,7 @@ func TestRollout(t *testing.T) {
 	outside := net.JoinHostPort(nodeIP(t), field(t, "roll", ".spec.ports[0].nodePort"))
 	before := awaitPods(t, inside, 2)
 	awaitPods(t, outside, 2)
+	logChanges(t, "roll")
 	stops := []func() int{visitAlways(t, inside), visitAlways(t, outside)}
 	kubectl(t, "", "rollout", "restart", "deployment/roll")
 	awaitRollout(t, "roll")
@@ -37,6 +41,43 @@ func TestRollout(t *testing.T) {
 	for pod := range awaitPods(t, inside, 2) {
 		assert.True(t, before[pod] <= 0, "pod %s has not been replaced", pod)
 	}
+}
+
+// logChanges logs, if the test fails, when the endpoints of a service and the pods of its name changed.
+func logChanges(t *testing.T, name string) {
+	t.Helper()
+	slices := assert.Get(client.DiscoveryV1().EndpointSlices("default").Watch(t.Context(), meta.ListOptions{LabelSelector: "kubernetes.io/service-name=" + name})).Must(t)
+	pods := assert.Get(client.CoreV1().Pods("default").Watch(t.Context(), meta.ListOptions{LabelSelector: "app=" + name})).Must(t)
+	var changes []string
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for from, podsOf := slices.ResultChan(), pods.ResultChan(); ; {
+			var line string
+			select {
+			case e, open := <-from:
+				if !open {
+					return
+				}
+				if slice, is := e.Object.(*discovery.EndpointSlice); is {
+					for _, p := range slice.Endpoints {
+						line += fmt.Sprintf(" %v of %s ready %t", p.Addresses, p.TargetRef.Name, *p.Conditions.Ready)
+					}
+				}
+			case e := <-podsOf:
+				if pod, is := e.Object.(*core.Pod); is {
+					line = fmt.Sprintf(" %s %s at %s, to go %v: %+v", e.Type, pod.Name, pod.Status.PodIP, pod.DeletionTimestamp, pod.Status.ContainerStatuses)
+				}
+			}
+			changes = append(changes, time.Now().Format(time.StampMilli)+line)
+		}
+	}()
+	t.Cleanup(func() { // after the context
+		<-ended
+		if t.Failed() {
+			t.Log(strings.Join(changes, "\n"))
+		}
+	})
 }
 
 // A pod that isn't ready gets no request, and the others get all; ready again, it has
