@@ -75,15 +75,11 @@ func (s *lostShims) look(ctx context.Context) {
 			s.log.Debug("look for tasks that containerd has lost", "err", err)
 		}
 	}
-	client, err := cri.Dial("unix://" + s.paths.Socket())
+	client, known, err := s.paths.knownSandboxes(ctx)
 	if err != nil {
 		return // the next look is not far
 	}
 	defer func() { _ = client.Close() }() // it was only asked
-	known, err := knownSandboxes(ctx, client)
-	if err != nil {
-		return
-	}
 	for pid, sandbox := range s.shims {
 		if known[sandbox] {
 			s.acquit(pid)
@@ -109,15 +105,11 @@ func (s *lostShims) endDeleted(ctx context.Context, ids []string) {
 	if len(shims) == 0 {
 		return
 	}
-	client, err := cri.Dial("unix://" + s.paths.Socket())
+	client, known, err := s.paths.knownSandboxes(ctx)
 	if err != nil {
 		return // the periodic look ends them
 	}
 	defer func() { _ = client.Close() }() // it was only asked
-	known, err := knownSandboxes(ctx, client)
-	if err != nil {
-		return
-	}
 	for pid, sandbox := range shims {
 		if !known[sandbox] && !hasContainer(ctx, client, sandbox) {
 			s.end(ctx, pid, sandbox)
@@ -200,15 +192,11 @@ func (p Paths) killLostShims(ctx context.Context) error {
 	if len(shims) == 0 {
 		return nil
 	}
-	client, err := cri.Dial("unix://" + p.Socket())
+	client, known, err := p.knownSandboxes(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = client.Close() }() // it was only asked
-	known, err := knownSandboxes(ctx, client)
-	if err != nil {
-		return err
-	}
 	var errs []error
 	for pid, sandbox := range shims {
 		if !known[sandbox] {
@@ -243,18 +231,22 @@ func commandLines() iter.Seq2[int, string] {
 	}
 }
 
-func knownSandboxes(ctx context.Context, client *cri.Client) (map[string]bool, error) {
+// knownSandboxes are those that CRI has. The connection is for more questions.
+func (p Paths) knownSandboxes(ctx context.Context) (client *cri.Client, known map[string]bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lostPatience)
 	defer cancel()
+	if client, err = cri.Dial("unix://" + p.Socket()); err != nil {
+		return nil, nil, err
+	}
 	list, err := client.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	if err != nil {
-		return nil, fmt.Errorf("list sandboxes: %w", err)
+		return nil, nil, errors.Join(fmt.Errorf("list sandboxes: %w", err), client.Close())
 	}
-	known := map[string]bool{}
+	known = map[string]bool{}
 	for _, sandbox := range list.Items {
 		known[sandbox.Id] = true
 	}
-	return known, nil
+	return client, known, nil
 }
 
 // killShim ends a shim, and with it what it keeps.
