@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"os"
 
 	"github.com/lifepod/lifepod/bench/stock"
@@ -32,12 +31,6 @@ func main() {
 // warmups are repeats that are not counted.
 const warmups = 2
 
-// The network of the pods on the stock runtime.
-const (
-	stockSubnet = "198.19.4.0/22"
-	stockBridge = "lpsteps0"
-)
-
 // bench makes pods on one runtime after the other, below a state folder that is removed afterwards.
 func bench(ctx context.Context, o options) (err error) {
 	root, err := os.MkdirTemp("", "lifepod-steps-")
@@ -46,7 +39,7 @@ func bench(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	pair, err := stock.OpenPair(ctx, root, stock.Config{Programs: o.stock, Subnet: netip.MustParsePrefix(stockSubnet), Bridge: stockBridge}, log)
+	pair, err := stock.OpenPair(ctx, root, o.stock, log)
 	if err != nil {
 		return err
 	}
