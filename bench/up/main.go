@@ -63,7 +63,3 @@ func measure(ctx context.Context, p plan) error {
 	}
 	return nil
 }
-
-func progress(format string, values ...any) {
-	fmt.Fprintf(os.Stderr, "bench/up: "+format+"\n", values...)
-}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/cert"
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
@@ -157,19 +158,12 @@ health: {healthProbeBindAddress: "0"}
 
 // awaitEstablished waits until the API server serves JobSets. kubectl wait fails at once as long as nothing is known of that.
 func (c *Controller) awaitEstablished(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		_, err := c.config.Plane.Kubectl(ctx, "", "wait", "--for=condition=Established", "crd/jobsets.jobset.x-k8s.io", "--timeout=60s")
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	var failed error
+	_ = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		_, failed = c.config.Plane.Kubectl(ctx, "", "wait", "--for=condition=Established", "crd/jobsets.jobset.x-k8s.io", "--timeout=60s")
+		return failed == nil, nil
+	})
+	return failed
 }
 
 // writeCertificate makes the certificate of the webhooks, with its authority.
