@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -54,7 +53,7 @@ func bench(ctx context.Context, o options) (err error) {
 func onePair(ctx context.Context, dir string, alone command, o options, all *times.Samples) (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	shared := command{o.binary, filepath.Join(dir, "shared")}
-	pair, err := stock.OpenPair(ctx, shared.root, stock.Config{Programs: o.stock, Subnet: netip.MustParsePrefix(stockSubnet), Bridge: stockBridge}, log)
+	pair, err := stock.OpenPair(ctx, shared.root, o.stock, log)
 	if err != nil {
 		return err
 	}
@@ -90,12 +89,6 @@ func onePair(ctx context.Context, dir string, alone command, o options, all *tim
 const (
 	sharedRun = "run, shared runtime"
 	tenRun    = "run of 10 pods"
-)
-
-// The network of the pods on the stock runtime.
-const (
-	stockSubnet = "198.19.0.0/16"
-	stockBridge = "lpstock0"
 )
 
 // alternate measures one part after the other, again and again. The first repeats are not counted.

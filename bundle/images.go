@@ -13,8 +13,6 @@ import (
 
 	leasesapi "github.com/containerd/containerd/api/services/leases/v1"
 	"google.golang.org/grpc"
-	grpcbackoff "google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -75,23 +73,17 @@ const (
 	importPatience = 5 * time.Minute
 )
 
-// reconnect makes up for containerd's restart within milliseconds of it.
-var reconnect = grpcbackoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.6, MaxDelay: 200 * time.Millisecond}
-
 // alreadyImported returns the images of this very bundle, if they were imported
 // and are still there: the user may have removed one. It fails when containerd
 // does not answer.
 func (r *Runtime) alreadyImported(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
-	conn, err := grpc.NewClient(r.Endpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: answerPatience}),
-		grpc.WithDefaultCallOptions(grpc.WaitForReady(true))) // it may just have died, and be on its way back
+	client, err := cri.Dial(r.Endpoint(), grpc.WithDefaultCallOptions(grpc.WaitForReady(true))) // it may just have died, and be on its way back
 	if err != nil {
 		return nil, fmt.Errorf("import the bundled images: %w", err)
 	}
-	defer func() { _ = conn.Close() }()
-	client := runtimeapi.NewImageServiceClient(conn)
+	defer func() { _ = client.Close() }() // it was only asked
 	names := r.recordedImages()
 	wanted := names
 	if len(wanted) == 0 {
@@ -99,7 +91,7 @@ func (r *Runtime) alreadyImported(ctx context.Context) ([]string, error) {
 	}
 	for _, name := range wanted {
 		answer, err := cri.Again(ctx, func(ctx context.Context) (*runtimeapi.ImageStatusResponse, error) {
-			return client.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: name}})
+			return client.Images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: name}})
 		})
 		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) { // whatever the last attempt's error was
 			return nil, fmt.Errorf("containerd at %s does not answer; its log is %s", r.Endpoint(), r.paths.Log())

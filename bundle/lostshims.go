@@ -31,8 +31,7 @@ const (
 	lostLooks    = 3
 )
 
-// lostShims are shims that containerd may have forgotten, and how often each was
-// found to be unknown: such a shim outlives its sandbox. There are two kinds. A
+// lostShims are shims that containerd may have forgotten: such a shim outlives its sandbox. There are two kinds. A
 // caller that dies while a container starts has containerd forget the container and
 // its shim keep it; these are older than the containerd that runs, and unknown as
 // soon as CRI has no such sandbox. A caller that gives up RunPodSandbox on a machine
@@ -43,17 +42,23 @@ const (
 type lostShims struct {
 	paths Paths
 	log   *slog.Logger
-	shims map[int]string // the sandbox by the shim's process
-	young map[int]bool   // those of shims that came later
-	looks map[int]int
+	shims map[int]*suspect // by the shim's process
 	// namespaces are older than the containerd that runs.
 	namespaces []string
 }
 
+type suspect struct {
+	sandbox string
+	young   bool // it came later than containerd
+	looks   int  // how often in a row it was found to be unknown
+}
+
 func newLostShims(d *daemon) *lostShims {
-	return &lostShims{
-		paths: d.paths, log: d.log, shims: d.paths.shims(), young: map[int]bool{}, looks: map[int]int{}, namespaces: d.older,
+	s := &lostShims{paths: d.paths, log: d.log, shims: map[int]*suspect{}, namespaces: d.older}
+	for pid, sandbox := range d.paths.shims() {
+		s.shims[pid] = &suspect{sandbox: sandbox}
 	}
+	return s
 }
 
 // look ends and removes what is lost. It costs nothing once all of them have ended
@@ -70,33 +75,27 @@ func (s *lostShims) look(ctx context.Context) {
 	if len(s.shims) == 0 {
 		return
 	}
-	if len(s.shims) > len(s.young) {
+	if slices.ContainsFunc(slices.Collect(maps.Values(s.shims)), func(shim *suspect) bool { return !shim.young }) {
 		if err := s.paths.endLostTasks(ctx, s.log); err != nil {
 			s.log.Debug("look for tasks that containerd has lost", "err", err)
 		}
 	}
-	client, err := cri.Dial("unix://" + s.paths.Socket())
+	client, known, err := s.paths.knownSandboxes(ctx)
 	if err != nil {
 		return // the next look is not far
 	}
 	defer func() { _ = client.Close() }() // it was only asked
-	known, err := knownSandboxes(ctx, client)
-	if err != nil {
-		return
-	}
-	for pid, sandbox := range s.shims {
-		if known[sandbox] {
-			s.acquit(pid)
-			continue
+	for pid, shim := range s.shims {
+		switch {
+		case known[shim.sandbox] && shim.young: // what its removal may leave is found when the next shim starts or ends
+			delete(s.shims, pid)
+		case known[shim.sandbox], shim.young && hasContainer(ctx, client, shim.sandbox):
+			shim.looks = 0
+		default:
+			if shim.looks++; shim.looks >= lostLooks {
+				s.end(ctx, pid, shim.sandbox)
+			}
 		}
-		if s.young[pid] && hasContainer(ctx, client, sandbox) {
-			delete(s.looks, pid)
-			continue
-		}
-		if s.looks[pid]++; s.looks[pid] < lostLooks {
-			continue
-		}
-		s.end(ctx, pid, sandbox)
 	}
 }
 
@@ -109,15 +108,11 @@ func (s *lostShims) endDeleted(ctx context.Context, ids []string) {
 	if len(shims) == 0 {
 		return
 	}
-	client, err := cri.Dial("unix://" + s.paths.Socket())
+	client, known, err := s.paths.knownSandboxes(ctx)
 	if err != nil {
 		return // the periodic look ends them
 	}
 	defer func() { _ = client.Close() }() // it was only asked
-	known, err := knownSandboxes(ctx, client)
-	if err != nil {
-		return
-	}
 	for pid, sandbox := range shims {
 		if !known[sandbox] && !hasContainer(ctx, client, sandbox) {
 			s.end(ctx, pid, sandbox)
@@ -127,34 +122,17 @@ func (s *lostShims) endDeleted(ctx context.Context, ids []string) {
 
 // refresh forgets shims that have ended, and takes in what has just been started.
 func (s *lostShims) refresh() {
-	for pid, sandbox := range s.shims {
-		if s.paths.sandboxOfShim(fmt.Sprintf("/proc/%d/cmdline", pid)) != sandbox {
-			s.forget(pid)
-		}
-	}
+	maps.DeleteFunc(s.shims, func(pid int, shim *suspect) bool {
+		return s.paths.sandboxOfShim(fmt.Sprintf("/proc/%d/cmdline", pid)) != shim.sandbox
+	})
 	if !s.paths.shimsChange() {
 		return
 	}
 	for pid, sandbox := range s.paths.shims() {
-		if s.shims[pid] == "" {
-			s.shims[pid], s.young[pid] = sandbox, true
+		if s.shims[pid] == nil {
+			s.shims[pid] = &suspect{sandbox: sandbox, young: true}
 		}
 	}
-}
-
-// acquit stops suspecting a shim, because CRI knows its sandbox. A young one is not looked at any more:
-// what its removal may leave is found when the next shim starts or ends.
-func (s *lostShims) acquit(pid int) {
-	delete(s.looks, pid)
-	if s.young[pid] {
-		s.forget(pid)
-	}
-}
-
-func (s *lostShims) forget(pid int) {
-	delete(s.shims, pid)
-	delete(s.young, pid)
-	delete(s.looks, pid)
 }
 
 func (s *lostShims) end(ctx context.Context, pid int, sandbox string) {
@@ -200,15 +178,11 @@ func (p Paths) killLostShims(ctx context.Context) error {
 	if len(shims) == 0 {
 		return nil
 	}
-	client, err := cri.Dial("unix://" + p.Socket())
+	client, known, err := p.knownSandboxes(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = client.Close() }() // it was only asked
-	known, err := knownSandboxes(ctx, client)
-	if err != nil {
-		return err
-	}
 	var errs []error
 	for pid, sandbox := range shims {
 		if !known[sandbox] {
@@ -243,18 +217,22 @@ func commandLines() iter.Seq2[int, string] {
 	}
 }
 
-func knownSandboxes(ctx context.Context, client *cri.Client) (map[string]bool, error) {
+// knownSandboxes are those that CRI has. The connection is for more questions.
+func (p Paths) knownSandboxes(ctx context.Context) (client *cri.Client, known map[string]bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lostPatience)
 	defer cancel()
+	if client, err = cri.Dial("unix://" + p.Socket()); err != nil {
+		return nil, nil, err
+	}
 	list, err := client.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	if err != nil {
-		return nil, fmt.Errorf("list sandboxes: %w", err)
+		return nil, nil, errors.Join(fmt.Errorf("list sandboxes: %w", err), client.Close())
 	}
-	known := map[string]bool{}
+	known = map[string]bool{}
 	for _, sandbox := range list.Items {
 		known[sandbox.Id] = true
 	}
-	return known, nil
+	return client, known, nil
 }
 
 // killShim ends a shim, and with it what it keeps.

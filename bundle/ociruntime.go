@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
@@ -110,13 +108,13 @@ func (r *Runtime) expectCrun(ctx context.Context) error {
 	if r.Handler() == "" {
 		return nil
 	}
-	conn, err := grpc.NewClient(r.Endpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	client, err := cri.Dial(r.Endpoint())
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }()
+	defer func() { _ = client.Close() }() // it was only asked
 	answer, err := cri.Again(ctx, func(ctx context.Context) (*runtimeapi.StatusResponse, error) {
-		return runtimeapi.NewRuntimeServiceClient(conn).Status(ctx, &runtimeapi.StatusRequest{})
+		return client.Runtime.Status(ctx, &runtimeapi.StatusRequest{})
 	})
 	if err != nil {
 		return fmt.Errorf("ask the container runtime for its handlers: %s", cri.Text(err))

@@ -3,36 +3,23 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"strconv"
-	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle"
+	"github.com/lifepod/lifepod/cluster/backup"
 )
 
 // lock keeps a second process from the same cluster, until it is released; the
 // kernel does that when the process dies.
 func (l *layout) lock() (release func(), err error) {
-	path := l.file("up.lock")
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock the cluster: %w", err)
+	if release, err = backup.Hold(l.file("")); errors.Is(err, backup.ErrRunning) {
+		pid, _ := l.process() // without it the error says less
+		err = l.runsAlready(pid)
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		pid, _ := os.ReadFile(path) // without it the error says less
-		return nil, errors.Join(l.runsAlready(strings.TrimSpace(string(pid))), file.Close())
-	}
-	if err := errors.Join(file.Truncate(0), writePid(file)); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock the cluster: %w", err), file.Close())
-	}
-	return func() { _ = file.Close() }, nil
+	return release, err
 }
 
-func (l *layout) runsAlready(pid string) error {
-	return fmt.Errorf("the cluster or node of %s runs already (process %s): see `%s`, end it with `%s`, or use another --root",
+func (l *layout) runsAlready(pid int) error {
+	return fmt.Errorf("the cluster or node of %s runs already (process %d): see `%s`, end it with `%s`, or use another --root",
 		l.Root, pid, bundle.Command(l.Root, "status"), bundle.Command(l.Root, "down"))
 }
 
@@ -44,34 +31,14 @@ func Idle(root string) error {
 	}
 	pid, err := l.process()
 	if err == nil && pid != 0 {
-		err = l.runsAlready(strconv.Itoa(pid))
+		err = l.runsAlready(pid)
 	}
-	return err
-}
-
-func writePid(file *os.File) error {
-	_, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	return err
 }
 
 // process is the one that runs the cluster, 0 if none does.
 func (l *layout) process() (int, error) {
-	file, err := os.Open(l.file("up.lock"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("who runs the cluster: %w", err)
-	}
-	defer func() { _ = file.Close() }() // only read
-	if unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil {
-		return 0, nil
-	}
-	text, err := os.ReadFile(file.Name())
-	if err != nil {
-		return 0, fmt.Errorf("who runs the cluster: %w", err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	pid, err := backup.Holder(l.file(""))
 	if err != nil {
 		return 0, fmt.Errorf("who runs the cluster: %w", err)
 	}

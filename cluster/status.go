@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/lifepod/lifepod/cluster/addons"
 	"github.com/lifepod/lifepod/cluster/etcd"
-	"github.com/lifepod/lifepod/cluster/localvolume"
 	"github.com/lifepod/lifepod/node"
 	"github.com/lifepod/lifepod/node/join"
 )
@@ -112,7 +112,11 @@ func (s *Status) lookAtStores(ctx context.Context, l *layout) {
 	} else {
 		s.Alarms = []string{err.Error()}
 	}
-	s.FreeVolumes, _, _ = localvolume.Free(l.volumes()) // 0 if that can't be found out
+	volumes := l.volumes()
+	if _, err := os.Stat(volumes); errors.Is(err, fs.ErrNotExist) {
+		volumes = l.Root
+	}
+	s.FreeVolumes, _ = etcd.FreeSpace(volumes) // 0 if that can't be found out
 }
 
 // ask fills in what the API server knows and says how that is.

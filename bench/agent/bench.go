@@ -63,9 +63,6 @@ func open(ctx context.Context, p plan, log *slog.Logger) (*bench, error) {
 // measure is a block: the bare calls come first, then both nodes in turn.
 func (b *bench) measure(ctx context.Context, block int) error {
 	turn := func(name string, measure func() error) error {
-		if b.plan.only != "" && b.plan.only != name {
-			return nil
-		}
 		testbed.Progress("block %d of %d: %s", block+1, b.plan.blocks, name)
 		err := measure()
 		if ctx.Err() != nil {

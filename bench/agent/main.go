@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
@@ -26,7 +25,6 @@ type plan struct {
 	lifepod string // the binary
 	keep    string // folder of the logs, empty: they are removed
 	blocks  int    // of each side
-	only    string // side
 	n       int    // measurements of each kind in a block
 	pods    int    // at once
 	writes  int    // pods whose writes are counted
@@ -39,7 +37,6 @@ func main() {
 	flag.StringVar(&p.lifepod, "lifepod", "bin/lifepod", "the binary that is measured")
 	flag.IntVar(&p.blocks, "blocks", 3, "turns of each side")
 	flag.StringVar(&p.keep, "logs", "", "`folder` in which the logs of both are kept")
-	flag.StringVar(&p.only, "only", "", "measure one `side` alone: floor, kubelet or lifepod")
 	flag.IntVar(&p.n, "n", 5, "measurements of each kind in a turn")
 	flag.IntVar(&p.pods, "pods", 100, "pods at once; 0 leaves this and the idle part out")
 	flag.IntVar(&p.writes, "writes", 4, "pods whose writes to the API server are counted, in the first turn; 0 leaves this out")
@@ -58,9 +55,6 @@ func main() {
 
 // run prints what was measured, before an error, too.
 func run(ctx context.Context, p plan, out io.Writer) (err error) {
-	if sides := []string{floor, testbed.Kubelet, testbed.Lifepod}; p.only != "" && !slices.Contains(sides, p.only) {
-		return fmt.Errorf("-only %s: want one of %q", p.only, sides)
-	}
 	testbed.Progress("starting containerd and a control plane")
 	b, err := open(ctx, p, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {

@@ -6,9 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"os"
-	"path/filepath"
 
 	"github.com/lifepod/lifepod/bench/stock"
 	"github.com/lifepod/lifepod/host"
@@ -17,14 +15,12 @@ import (
 type options struct {
 	repeats int
 	stock   string
-	dropIn  string
 }
 
 func main() {
 	var o options
 	flag.IntVar(&o.repeats, "n", 20, "pods on each runtime")
 	flag.StringVar(&o.stock, "stock", ".cache/stock", "the `folder` of the runtime as upstream ships it (make stock-runtime)")
-	flag.StringVar(&o.dropIn, "drop-in", "", "`file` of settings of the carried containerd, to see what they change")
 	flag.Parse()
 	if err := bench(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/steps:", err)
@@ -35,12 +31,6 @@ func main() {
 // warmups are repeats that are not counted.
 const warmups = 2
 
-// The network of the pods on the stock runtime.
-const (
-	stockSubnet = "198.19.4.0/22"
-	stockBridge = "lpsteps0"
-)
-
 // bench makes pods on one runtime after the other, below a state folder that is removed afterwards.
 func bench(ctx context.Context, o options) (err error) {
 	root, err := os.MkdirTemp("", "lifepod-steps-")
@@ -48,11 +38,8 @@ func bench(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
-	if err := o.settle(root); err != nil {
-		return err
-	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	pair, err := stock.OpenPair(ctx, root, stock.Config{Programs: o.stock, Subnet: netip.MustParsePrefix(stockSubnet), Bridge: stockBridge}, log)
+	pair, err := stock.OpenPair(ctx, root, o.stock, log)
 	if err != nil {
 		return err
 	}
@@ -61,22 +48,6 @@ func bench(ctx context.Context, o options) (err error) {
 	carried, before := node, node
 	carried.Runtime, carried.IPAMDir, before.Runtime = pair.Client, pair.Carried.Paths().IPAM(), pair.Stock.Client
 	return alternate(ctx, o.repeats, before, carried)
-}
-
-// settle puts the drop-in where the carried containerd reads it.
-func (o options) settle(root string) error {
-	if o.dropIn == "" {
-		return nil
-	}
-	text, err := os.ReadFile(o.dropIn)
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(root, "containerd.d")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, "bench.toml"), text, 0o600)
 }
 
 // alternate makes a pod on each of the runtimes and deletes it, one after the other, and prints what that came to.

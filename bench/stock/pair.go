@@ -18,8 +18,8 @@ type Pair struct {
 	Stock   *Runtime
 }
 
-// OpenPair starts both runtimes below root. c is the configuration of the stock one, but for its folder and images.
-func OpenPair(ctx context.Context, root string, c Config, log *slog.Logger) (_ *Pair, err error) {
+// OpenPair starts both runtimes below root. programs is the folder of the stock one, as make stock-runtime leaves it.
+func OpenPair(ctx context.Context, root, programs string, log *slog.Logger) (_ *Pair, err error) {
 	p := &Pair{}
 	defer func() {
 		if err != nil {
@@ -35,8 +35,7 @@ func OpenPair(ctx context.Context, root string, c Config, log *slog.Logger) (_ *
 	if p.Client, err = cri.Dial(p.Carried.Endpoint()); err != nil {
 		return nil, err
 	}
-	c.Root, c.Images = filepath.Join(root, "stock"), filepath.Join(p.Carried.Paths().Images(), "carried.tar")
-	p.Stock, err = Open(ctx, c)
+	p.Stock, err = Open(ctx, Config{Programs: programs, Root: filepath.Join(root, "stock"), Images: filepath.Join(p.Carried.Paths().Images(), "carried.tar")})
 	return p, err
 }
 

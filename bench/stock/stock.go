@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,12 +23,15 @@ import (
 
 // Config is where a runtime gets its parts from.
 type Config struct {
-	Programs string       // the folder with bin and cni, as make stock-runtime leaves it
-	Images   string       // an archive with the images that are needed
-	Root     string       // all that the runtime keeps goes there
-	Subnet   netip.Prefix // of pods
-	Bridge   string       // made by the plugins, removed by Close
+	Programs string // the folder with bin and cni, as make stock-runtime leaves it
+	Images   string // an archive with the images that are needed
+	Root     string // all that the runtime keeps goes there
 }
+
+const (
+	subnet = "198.19.0.0/16" // of pods
+	bridge = "lpstock0"      // made by the plugins, removed by Close
+)
 
 type Runtime struct {
 	Client  *cri.Client
@@ -113,10 +115,10 @@ func (r *Runtime) Close() error {
 	case <-time.After(startPatience):
 		errs = append(errs, errors.New("containerd does not end"), r.command.Process.Kill())
 	}
-	if bridge, err := netlink.LinkByName(r.config.Bridge); err == nil {
-		errs = append(errs, netlink.LinkDel(bridge))
+	if link, err := netlink.LinkByName(bridge); err == nil {
+		errs = append(errs, netlink.LinkDel(link))
 	}
-	errs = append(errs, os.RemoveAll(r.config.state()))
+	errs = append(errs, os.RemoveAll(state))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop the stock runtime: %w", err)
 	}
@@ -125,8 +127,10 @@ func (r *Runtime) Close() error {
 
 func (c Config) file() string    { return filepath.Join(c.Root, "config.toml") }
 func (c Config) socket() string  { return filepath.Join(c.Root, "containerd.sock") }
-func (c Config) state() string   { return filepath.Join("/run", c.Bridge) } // for upstream's /run/containerd
 func (c Config) plugins() string { return filepath.Join(c.Root, "cni", "net.d") }
+
+// state is for upstream's /run/containerd.
+const state = "/run/" + bridge
 
 type table = map[string]any
 
@@ -134,7 +138,7 @@ type table = map[string]any
 // that of the network.
 func (c Config) write() error {
 	config, err := toml.Marshal(table{
-		"version": 3, "root": filepath.Join(c.Root, "root"), "state": c.state(),
+		"version": 3, "root": filepath.Join(c.Root, "root"), "state": state,
 		"grpc": table{"address": c.socket()},
 		"plugins": table{
 			"io.containerd.cri.v1.images": table{"pinned_images": table{"sandbox": bundle.PauseImage}},
@@ -149,13 +153,13 @@ func (c Config) write() error {
 	}
 	// As script/setup/install-cni of containerd writes it, for one family of addresses.
 	network, err := json.Marshal(table{
-		"cniVersion": "1.0.0", "name": c.Bridge,
+		"cniVersion": "1.0.0", "name": bridge,
 		"plugins": []table{
 			{
-				"type": "bridge", "bridge": c.Bridge, "isGateway": true, "ipMasq": true, "promiscMode": true,
+				"type": "bridge", "bridge": bridge, "isGateway": true, "ipMasq": true, "promiscMode": true,
 				"ipam": table{
 					"type": "host-local", "dataDir": filepath.Join(c.Root, "cni", "networks"),
-					"ranges": [][]table{{{"subnet": c.Subnet.String()}}}, "routes": []table{{"dst": "0.0.0.0/0"}},
+					"ranges": [][]table{{{"subnet": subnet}}}, "routes": []table{{"dst": "0.0.0.0/0"}},
 				},
 			},
 			{"type": "portmap", "capabilities": table{"portMappings": true}},

@@ -8,8 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -57,7 +55,7 @@ func (c *client) runFirst(ctx context.Context) error {
 			return errors.Join(e, err)
 		}
 	}
-	return c.await(ctx, "metadata.name=first", 1, isRunning)
+	return c.await(ctx, 1)
 }
 
 func pod(name string) *v1.Pod {
@@ -72,38 +70,22 @@ func pod(name string) *v1.Pod {
 	}
 }
 
-func isRunning(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodRunning }
-
-// await returns when so many pods are as they are wanted.
-func (c *client) await(ctx context.Context, fieldSelector string, n int, wanted func(*v1.Pod) bool) error {
-	options := metav1.ListOptions{FieldSelector: fieldSelector}
-	list, err := c.CoreV1().Pods(namespace).List(ctx, options)
-	if err != nil {
-		return err
-	}
-	are := map[string]bool{}
-	for _, pod := range list.Items {
-		if wanted(&pod) {
-			are[pod.Name] = true
+// await returns when so many pods run.
+func (c *client) await(ctx context.Context, n int) error {
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	board := testbed.NewBoard[*v1.Pod]()
+	go board.Run(watching, c.CoreV1().Pods(namespace).Watch)
+	_, err := board.Await(ctx, "pods to run", func(pods map[string]*v1.Pod) bool {
+		running := 0
+		for _, pod := range pods {
+			if pod.Status.Phase == v1.PodRunning {
+				running++
+			}
 		}
-	}
-	options.ResourceVersion = list.ResourceVersion
-	news, err := c.CoreV1().Pods(namespace).Watch(ctx, options)
-	if err != nil {
-		return err
-	}
-	defer news.Stop()
-	for len(are) < n {
-		event, ok := <-news.ResultChan()
-		pod, isPod := event.Object.(*v1.Pod)
-		if !ok || !isPod {
-			return fmt.Errorf("watch of the pods ended with %d of %d as wanted: %w", len(are), n, ctx.Err())
-		}
-		if event.Type != watch.Deleted && wanted(pod) {
-			are[pod.Name] = true
-		}
-	}
-	return nil
+		return running >= n
+	})
+	return err
 }
 
 func (c *client) runPods(ctx context.Context, n int) error {
@@ -113,7 +95,7 @@ func (c *client) runPods(ctx context.Context, n int) error {
 	}); err != nil {
 		return err
 	}
-	return c.await(ctx, fields.Everything().String(), n+1, isRunning)
+	return c.await(ctx, n+1)
 }
 
 func (c *client) removePods(ctx context.Context) error {

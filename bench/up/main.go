@@ -21,7 +21,6 @@ type plan struct {
 	starts  int    // of each side
 	pods    int
 	idle    time.Duration
-	only    string
 }
 
 func main() {
@@ -30,7 +29,6 @@ func main() {
 	flag.IntVar(&p.starts, "n", 3, "starts of each side that are measured, after a first one")
 	flag.IntVar(&p.pods, "pods", 50, "pods that run while memory is looked at")
 	flag.DurationVar(&p.idle, "idle", 30*time.Second, "for how long a cluster that does nothing is watched")
-	flag.StringVar(&p.only, "only", "", "measure one `side` alone: separate or lifepod")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -52,9 +50,6 @@ func measure(ctx context.Context, p plan) error {
 		t.note(lifepodSide, binarySize, float64(info.Size())/(1<<20))
 	}
 	for _, s := range []side{&lifepodUp{program: program}, &separate{}} {
-		if p.only != "" && p.only != s.name() {
-			continue
-		}
 		err := measureSide(ctx, p, s, &t)
 		closing, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 		err = errors.Join(err, s.remove(closing))
@@ -67,8 +62,4 @@ func measure(ctx context.Context, p plan) error {
 		}
 	}
 	return nil
-}
-
-func progress(format string, values ...any) {
-	fmt.Fprintf(os.Stderr, "bench/up: "+format+"\n", values...)
 }

@@ -31,7 +31,7 @@ const (
 
 func measureSide(ctx context.Context, p plan, s side, t *table) error {
 	for i := range p.starts + 1 {
-		progress("%s: start %d of %d", s.name(), i+1, p.starts+1)
+		testbed.Progress("%s: start %d of %d", s.name(), i+1, p.starts+1)
 		when := warm
 		if i == 0 {
 			when = cold
@@ -83,7 +83,7 @@ const settleTime = 15 * time.Second
 
 // measureRunning is of a cluster with its first pod.
 func measureRunning(ctx context.Context, p plan, s side, c *client, t *table) error {
-	progress("%s: at rest", s.name())
+	testbed.Progress("%s: at rest", s.name())
 	if err := testbed.Sleep(ctx, settleTime); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func measureRunning(ctx context.Context, p plan, s side, c *client, t *table) er
 	}
 	t.note(s.name(), idleCPU, load.CPU)
 	t.memory(s, "1 pod", load)
-	progress("%s: %d pods", s.name(), p.pods)
+	testbed.Progress("%s: %d pods", s.name(), p.pods)
 	if err := c.runPods(ctx, p.pods); err != nil {
 		return err
 	}

@@ -20,12 +20,12 @@ type demo struct{ tree }
 
 // build builds the runtime, and beside it the packages of the demo's program, so that
 // all there is left to do is to link it with the archive.
-func (d demo) build(ctx context.Context, stamp string, force bool) error {
+func (d demo) build(ctx context.Context, stamp string) error {
 	if err := d.writeOverlay(""); err != nil {
 		return err
 	}
 	both, ctx := errgroup.WithContext(ctx)
-	both.Go(func() error { return d.buildRuntime(ctx, stamp, force) })
+	both.Go(func() error { return d.buildRuntime(ctx, stamp) })
 	both.Go(func() error { return d.compile(ctx) })
 	if err := both.Wait(); err != nil {
 		return err

@@ -17,14 +17,13 @@ import (
 )
 
 func main() {
-	force := flag.Bool("force", false, "build even when nothing has changed")
 	arch := flag.String("arch", runtime.GOARCH, "the architecture: amd64 or arm64")
 	forDemo := flag.Bool("demo", false, "build the runtime alone, without the program of clusters")
 	site := flag.String("site", "", "pack this `folder`, the site that make site builds, and nothing else")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	build := func() error { return run(ctx, *arch, *force, *forDemo) }
+	build := func() error { return run(ctx, *arch, *forDemo) }
 	if *site != "" {
 		build = packing{
 			from: *site, to: embedded, folders: []string{"."},
@@ -39,7 +38,7 @@ func main() {
 
 // run builds the assets below the working directory, which must be the
 // repository's root.
-func run(ctx context.Context, arch string, force, forDemo bool) error {
+func run(ctx context.Context, arch string, forDemo bool) error {
 	t, err := newTree(".", architecture(arch))
 	if err != nil {
 		return err
@@ -49,9 +48,9 @@ func run(ctx context.Context, arch string, force, forDemo bool) error {
 		return err
 	}
 	if forDemo {
-		return demo{t}.build(ctx, stamp, force)
+		return demo{t}.build(ctx, stamp)
 	}
-	if err := t.buildRuntime(ctx, stamp, force); err != nil {
+	if err := t.buildRuntime(ctx, stamp); err != nil {
 		return err
 	}
 	if err := t.runtimePacking().pack(); err != nil {
@@ -64,8 +63,8 @@ func run(ctx context.Context, arch string, force, forDemo bool) error {
 }
 
 // buildRuntime makes the contents of the runtime's archive, unless that was done before.
-func (t tree) buildRuntime(ctx context.Context, stamp string, force bool) error {
-	if !force && t.upToDate(stamp) {
+func (t tree) buildRuntime(ctx context.Context, stamp string) error {
+	if t.upToDate(stamp) {
 		return nil
 	}
 	started := time.Now()

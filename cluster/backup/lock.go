@@ -3,6 +3,8 @@ package backup
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,10 +24,6 @@ var ErrRunning = errors.New("a cluster runs on it")
 // Hold keeps others from running a cluster on a data folder, or restoring one,
 // until release is called or the process ends. It fails with ErrRunning.
 func Hold(data string) (release func(), err error) {
-	data, err = filepath.Abs(data)
-	if err != nil {
-		return nil, err
-	}
 	if err := rootfolder.Ensure(data, 0o700); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", data, err)
 	}
@@ -42,8 +40,32 @@ func Hold(data string) (release func(), err error) {
 		_ = file.Close()
 		return nil, fmt.Errorf("%s: %w", data, err)
 	}
-	if file.Truncate(0) == nil { // for who waits in vain
-		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
+	err = file.Truncate(0)
+	if err == nil { // for Holder
+		_, err = file.WriteString(strconv.Itoa(os.Getpid()))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", data, err), file.Close())
 	}
 	return func() { _ = file.Close() }, nil
+}
+
+// Holder is the process that runs a cluster on a data folder, or restores one; 0 if none does.
+func Holder(data string) (int, error) {
+	file, err := os.Open(filepath.Join(data, lockName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	if unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil {
+		return 0, nil
+	}
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text)))
 }

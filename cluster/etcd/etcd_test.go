@@ -51,7 +51,7 @@ func start(t *testing.T, c Config) (*Server, *clientv3.Client) {
 // fill leaves that many bytes free on the disk.
 func fill(t *testing.T, c Config, leave int64) (file string) {
 	t.Helper()
-	free := assert.Get(freeSpace(c.Dir)).Must(t)
+	free := assert.Get(FreeSpace(c.Dir)).Must(t)
 	file = filepath.Join(filepath.Dir(c.Dir), "other")
 	f := assert.Get(os.Create(file)).Must(t)
 	at := int64(0)

@@ -41,11 +41,12 @@ func Inspect(ctx context.Context, endpoint, dir string) (h Health, err error) {
 	if err != nil {
 		return h, fmt.Errorf("ask etcd: %w", err)
 	}
-	free, err := freeSpace(dir)
+	free, err := FreeSpace(dir)
 	return Health{Alarms: status.Errors, Bytes: status.DbSize, InUse: status.DbSizeInUse, Quota: status.DbSizeQuota, Free: free}, err
 }
 
-func freeSpace(dir string) (int64, error) {
+// FreeSpace says how many bytes may be written yet in a folder.
+func FreeSpace(dir string) (int64, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {
 		return 0, fmt.Errorf("free space of %s: %w", dir, err)
@@ -58,7 +59,7 @@ func (c Config) awaitSpace(ctx context.Context) error {
 	ticker := time.NewTicker(spaceCheck)
 	defer ticker.Stop()
 	for logged := false; ; logged = true {
-		free, err := freeSpace(c.Dir)
+		free, err := FreeSpace(c.Dir)
 		if err != nil || free >= c.low {
 			return err
 		}
@@ -99,7 +100,7 @@ func (s *Server) guard() {
 }
 
 func (s *Server) checkSpace() error {
-	free, err := freeSpace(s.config.Dir)
+	free, err := FreeSpace(s.config.Dir)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/lifepod/lifepod/cluster/localvolume"
+	"github.com/lifepod/lifepod/cluster/queue"
 )
 
 type Config struct {
@@ -66,24 +67,8 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer func() { _ = volumes.Informer().RemoveEventHandler(registration) }()
 	c.Informers.Start(ctx.Done())
-	defer context.AfterFunc(ctx, control.queue.ShutDown)()
-	for control.next(ctx) {
-	}
-	return nil
-}
-
-// next works on one volume; false after the last.
-func (c *controller) next(ctx context.Context) bool {
-	name, shutdown := c.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer c.queue.Done(name)
-	if err := c.sync(ctx, name); err != nil && ctx.Err() == nil {
+	queue.Work(ctx, control.queue, 1, control.sync, func(name string, err error) {
 		c.Log.Warn("can't delete a local volume", "name", name, "err", err)
-		c.queue.AddRateLimited(name)
-	} else {
-		c.queue.Forget(name)
-	}
-	return true
+	})
+	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/lifepod/lifepod/cluster/pki"
+	"github.com/lifepod/lifepod/cluster/queue"
 	"github.com/lifepod/lifepod/cluster/reclaim"
 	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/node/localdriver"
@@ -106,33 +107,12 @@ func Run(ctx context.Context, c Config) error {
 
 func (c *controller) work(ctx context.Context) {
 	var running sync.WaitGroup
-	for range workers {
-		running.Go(func() {
-			for c.next(ctx) {
-			}
-		})
-	}
 	running.Go(func() { c.publishCapacities(ctx) })
 	running.Go(func() { (&orphans{controller: c}).run(ctx) })
-	<-ctx.Done()
-	c.queue.ShutDown()
-	running.Wait()
-}
-
-// next works on one item; false after the last.
-func (c *controller) next(ctx context.Context) bool {
-	i, shutdown := c.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer c.queue.Done(i)
-	if err := c.sync(ctx, i); err != nil && ctx.Err() == nil {
+	queue.Work(ctx, c.queue, workers, c.sync, func(i item, err error) {
 		c.Log.Warn("can't provide a local volume", "namespace", i.namespace, "name", i.name, "err", err)
-		c.queue.AddRateLimited(i)
-	} else {
-		c.queue.Forget(i)
-	}
-	return true
+	})
+	running.Wait()
 }
 
 func (c *controller) sync(ctx context.Context, i item) error {

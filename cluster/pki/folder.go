@@ -1,10 +1,8 @@
 package pki
 
 import (
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -168,13 +166,6 @@ func (l leaf) describes(c *x509.Certificate) bool {
 		}
 	}
 	return true
-}
-
-// CAHash is what joining nodes pin the authority by: "sha256:" and the digest of
-// its public key, as kubeadm's discovery-token-ca-cert-hash.
-func (f *Folder) CAHash() string {
-	sum := sha256.Sum256(f.ca.certificate.RawSubjectPublicKeyInfo)
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // CA, CAKey and the others are files.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/lifepod/lifepod/cluster/queue"
 	"github.com/lifepod/lifepod/sim/nodes"
 )
 
@@ -58,14 +58,9 @@ func Run(ctx context.Context, c Config) error {
 	if !cache.WaitForCacheSync(ctx.Done(), requests.Informer().HasSynced, nodes.Informer().HasSynced) {
 		return nil
 	}
-	var working sync.WaitGroup
-	working.Go(func() {
-		for a.next(ctx) {
-		}
+	queue.Work(ctx, a.queue, 1, a.look, func(name string, err error) {
+		c.Log.Warn("the certificate of a node's API can't be approved, it is tried again", "request", name, "err", err)
 	})
-	<-ctx.Done()
-	a.queue.ShutDown()
-	working.Wait()
 	return nil
 }
 
@@ -111,21 +106,6 @@ func (a *approver) add(r *certificatesv1.CertificateSigningRequest) {
 
 func pending(r *certificatesv1.CertificateSigningRequest) bool {
 	return r.Spec.SignerName == certificatesv1.KubeletServingSignerName && len(r.Status.Conditions) == 0 && len(r.Status.Certificate) == 0
-}
-
-func (a *approver) next(ctx context.Context) bool {
-	name, shutdown := a.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer a.queue.Done(name)
-	if err := a.look(ctx, name); err != nil && ctx.Err() == nil {
-		a.Log.Warn("the certificate of a node's API can't be approved, it is tried again", "request", name, "err", err)
-		a.queue.AddRateLimited(name)
-		return true
-	}
-	a.queue.Forget(name)
-	return true
 }
 
 func (a *approver) look(ctx context.Context, name string) error {

@@ -55,6 +55,20 @@ func (r *Runtime) do(ctx context.Context, c call) error {
 	return err
 }
 
+// ask makes a call whose effect fills in the answer, with mu held.
+func ask[T any](ctx context.Context, r *Runtime, c call, fill func(answer *T) error) (*T, error) {
+	answer := new(T)
+	c.effect = func(context.Context) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return fill(answer)
+	}
+	if err := r.do(ctx, c); err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
 // reserve holds the name of what is made while the call is at work, as
 // containerd and CRI-O do: a second call for it meanwhile is refused.
 func (r *Runtime) reserve(ctx context.Context, c call, f *fault) error {

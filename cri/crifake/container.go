@@ -58,19 +58,12 @@ func (r *Runtime) CreateContainer(ctx context.Context, in *runtimeapi.CreateCont
 		return nil, noSandbox(in.PodSandboxId)
 	}
 	c := &container{config: in.Config, sandbox: s, exited: make(chan struct{})}
-	err := r.do(ctx, call{
-		rpc: "CreateContainer", subject: c.subject(), detail: r.createDetail(c.config),
-		name: c.name(),
-		effect: func(context.Context) error {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			return r.create(c)
-		},
+	asked := call{rpc: "CreateContainer", subject: c.subject(), detail: r.createDetail(c.config), name: c.name()}
+	return ask(ctx, r, asked, func(out *runtimeapi.CreateContainerResponse) error {
+		err := r.create(c)
+		out.ContainerId = c.id
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &runtimeapi.CreateContainerResponse{ContainerId: c.id}, nil
 }
 
 // createDetail is what a config is told apart by in Calls.
@@ -108,17 +101,12 @@ func noSandbox(id string) error {
 // RemoveContainer forgets a container, killing it if it runs; one that is not
 // there is no error.
 func (r *Runtime) RemoveContainer(ctx context.Context, in *runtimeapi.RemoveContainerRequest, _ ...callOption) (*runtimeapi.RemoveContainerResponse, error) {
-	return &runtimeapi.RemoveContainerResponse{}, r.do(ctx, call{
-		rpc: "RemoveContainer", subject: r.subjectOf(in.ContainerId),
-		effect: func(context.Context) error {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			if c := r.container(in.ContainerId); c != nil {
-				r.exit(c, 137, "Error")
-				r.remove(c)
-			}
-			return nil
-		},
+	return ask(ctx, r, call{rpc: "RemoveContainer", subject: r.subjectOf(in.ContainerId)}, func(*runtimeapi.RemoveContainerResponse) error {
+		if c := r.container(in.ContainerId); c != nil {
+			r.exit(c, 137, "Error")
+			r.remove(c)
+		}
+		return nil
 	})
 }
 
@@ -155,55 +143,36 @@ func notFound(id string) error {
 
 // UpdateContainerResources gives a container that runs other resources.
 func (r *Runtime) UpdateContainerResources(ctx context.Context, in *runtimeapi.UpdateContainerResourcesRequest, _ ...callOption) (*runtimeapi.UpdateContainerResourcesResponse, error) {
-	err := r.do(ctx, call{
-		rpc: "UpdateContainerResources", subject: r.subjectOf(in.ContainerId),
-		detail: fmt.Sprintf("shares=%d quota=%d memory=%d", in.Linux.CpuShares, in.Linux.CpuQuota, in.Linux.MemoryLimitInBytes),
-		effect: func(context.Context) error {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			c := r.container(in.ContainerId)
-			if c == nil {
-				return notFound(in.ContainerId)
-			}
-			c.resources = in.Linux
-			return nil
-		},
+	asked := call{rpc: "UpdateContainerResources", subject: r.subjectOf(in.ContainerId), detail: resourcesDetail(in.Linux)}
+	return ask(ctx, r, asked, func(*runtimeapi.UpdateContainerResourcesResponse) error {
+		c := r.container(in.ContainerId)
+		if c == nil {
+			return notFound(in.ContainerId)
+		}
+		c.resources = in.Linux
+		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &runtimeapi.UpdateContainerResourcesResponse{}, nil
+}
+
+func resourcesDetail(to *runtimeapi.LinuxContainerResources) string {
+	return fmt.Sprintf("shares=%d quota=%d memory=%d", to.CpuShares, to.CpuQuota, to.MemoryLimitInBytes)
 }
 
 // UpdatePodSandboxResources changes nothing, as in containerd.
 func (r *Runtime) UpdatePodSandboxResources(ctx context.Context, in *runtimeapi.UpdatePodSandboxResourcesRequest, _ ...callOption) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
-	detail := fmt.Sprintf("shares=%d quota=%d memory=%d", in.Resources.CpuShares, in.Resources.CpuQuota, in.Resources.MemoryLimitInBytes)
-	err := r.do(ctx, call{
-		rpc: "UpdatePodSandboxResources", subject: r.podOf(in.PodSandboxId), detail: detail,
-		effect: func(context.Context) error { return nil },
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &runtimeapi.UpdatePodSandboxResourcesResponse{}, nil
+	asked := call{rpc: "UpdatePodSandboxResources", subject: r.podOf(in.PodSandboxId), detail: resourcesDetail(in.Resources), effect: nothing}
+	return &runtimeapi.UpdatePodSandboxResourcesResponse{}, r.do(ctx, asked)
 }
 
 // PodSandboxStats says that each container uses as much memory as Uses was told.
 func (r *Runtime) PodSandboxStats(ctx context.Context, in *runtimeapi.PodSandboxStatsRequest, _ ...callOption) (*runtimeapi.PodSandboxStatsResponse, error) {
-	out := &runtimeapi.PodSandboxStatsResponse{}
-	err := r.do(ctx, call{rpc: "PodSandboxStats", subject: r.podOf(in.PodSandboxId), effect: func(context.Context) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	return ask(ctx, r, call{rpc: "PodSandboxStats", subject: r.podOf(in.PodSandboxId)}, func(out *runtimeapi.PodSandboxStatsResponse) error {
 		out.Stats = &runtimeapi.PodSandboxStats{}
 		if s := r.sandbox(in.PodSandboxId); s != nil {
 			out.Stats = r.statsOf(s)
 		}
 		return nil
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	})
 }
 
 // Uses sets how many bytes of memory each container uses.

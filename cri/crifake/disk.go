@@ -74,10 +74,7 @@ func noSpace(image string) error {
 
 // ListImages lists all images.
 func (r *Runtime) ListImages(ctx context.Context, _ *runtimeapi.ListImagesRequest, _ ...callOption) (*runtimeapi.ListImagesResponse, error) {
-	out := &runtimeapi.ListImagesResponse{}
-	err := r.do(ctx, call{rpc: "ListImages", effect: func(context.Context) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	return ask(ctx, r, call{rpc: "ListImages"}, func(out *runtimeapi.ListImagesResponse) error {
 		for name, image := range r.images {
 			if name == image.Id {
 				out.Images = append(out.Images, image)
@@ -85,18 +82,12 @@ func (r *Runtime) ListImages(ctx context.Context, _ *runtimeapi.ListImagesReques
 		}
 		slices.SortFunc(out.Images, func(a, b *runtimeapi.Image) int { return strings.Compare(a.Id, b.Id) })
 		return nil
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	})
 }
 
 // RemoveImage removes an image with all its names.
 func (r *Runtime) RemoveImage(ctx context.Context, in *runtimeapi.RemoveImageRequest, _ ...callOption) (*runtimeapi.RemoveImageResponse, error) {
-	return &runtimeapi.RemoveImageResponse{}, r.do(ctx, call{rpc: "RemoveImage", subject: subject{text: in.Image.Image, image: in.Image.Image}, effect: func(context.Context) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	return ask(ctx, r, call{rpc: "RemoveImage", subject: subject{text: in.Image.Image, image: in.Image.Image}}, func(*runtimeapi.RemoveImageResponse) error {
 		removed := r.images[in.Image.Image]
 		for name, image := range r.images {
 			if image == removed {
@@ -104,7 +95,7 @@ func (r *Runtime) RemoveImage(ctx context.Context, in *runtimeapi.RemoveImageReq
 			}
 		}
 		return nil
-	}})
+	})
 }
 
 // ImageFsInfo says where the images are.
@@ -121,5 +112,5 @@ func (r *Runtime) ImageFsInfo(ctx context.Context, _ *runtimeapi.ImageFsInfoRequ
 		Timestamp: time.Now().UnixNano(), FsId: &runtimeapi.FilesystemIdentifier{Mountpoint: at},
 		UsedBytes: &runtimeapi.UInt64Value{Value: used}, InodesUsed: &runtimeapi.UInt64Value{},
 	}}
-	return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: fs, ContainerFilesystems: fs}, r.do(ctx, call{rpc: "ImageFsInfo", effect: func(context.Context) error { return nil }})
+	return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: fs, ContainerFilesystems: fs}, r.do(ctx, call{rpc: "ImageFsInfo", effect: nothing})
 }

@@ -12,10 +12,9 @@
 //
 // As with a real runtime, what a call does happens in its middle: events arrive
 // before the answer of the call that caused them, and a call that is given up
-// late has been carried out nevertheless. The checks of check.go hold the fake and
-// real runtimes to the same behaviour.
+// late has been carried out nevertheless.
 //
-// check.go says, as tests, what lifepod relies on in a container
-// runtime beyond the letter of CRI. Real runtimes and the fake of package
-// crifake pass the same checks, so that what is tested on the fake holds.
+// check_test.go says what lifepod relies on in a container runtime beyond the letter of
+// CRI. Real runtimes and the fake pass the same checks, so that what is tested on the fake
+// holds.
 package crifake

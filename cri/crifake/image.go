@@ -27,10 +27,7 @@ func (r *Runtime) addImage(name string) *runtimeapi.Image {
 
 // ImageStatus is one image, nil in the answer if it is not there.
 func (r *Runtime) ImageStatus(ctx context.Context, in *runtimeapi.ImageStatusRequest, _ ...callOption) (*runtimeapi.ImageStatusResponse, error) {
-	out := &runtimeapi.ImageStatusResponse{}
-	err := r.do(ctx, call{rpc: "ImageStatus", subject: subject{text: in.Image.Image, image: in.Image.Image}, effect: func(context.Context) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	return ask(ctx, r, call{rpc: "ImageStatus", subject: subject{text: in.Image.Image, image: in.Image.Image}}, func(out *runtimeapi.ImageStatusResponse) error {
 		name := in.Image.Image
 		if r.images[name] == nil && r.play != nil {
 			if present, _ := r.play.Image(name); present {
@@ -39,37 +36,23 @@ func (r *Runtime) ImageStatus(ctx context.Context, in *runtimeapi.ImageStatusReq
 		}
 		out.Image = r.images[name]
 		return nil
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	})
 }
 
 // PullImage makes an image present.
 func (r *Runtime) PullImage(ctx context.Context, in *runtimeapi.PullImageRequest, _ ...callOption) (*runtimeapi.PullImageResponse, error) {
-	out := &runtimeapi.PullImageResponse{}
-	err := r.do(ctx, call{rpc: "PullImage", subject: subject{text: in.Image.Image, image: in.Image.Image, pod: in.SandboxConfig}, effect: func(context.Context) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	return ask(ctx, r, call{rpc: "PullImage", subject: subject{text: in.Image.Image, image: in.Image.Image, pod: in.SandboxConfig}}, func(out *runtimeapi.PullImageResponse) error {
 		if r.disk != nil && r.images[in.Image.Image] == nil && r.disk.available(r.images) < r.disk.weight(in.Image.Image) {
 			return noSpace(in.Image.Image)
 		}
 		out.ImageRef = r.addImage(in.Image.Image).Id
 		return nil
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	})
 }
 
 // ListContainers lists containers by label.
 func (r *Runtime) ListContainers(ctx context.Context, in *runtimeapi.ListContainersRequest, _ ...callOption) (*runtimeapi.ListContainersResponse, error) {
-	out := &runtimeapi.ListContainersResponse{}
-	err := r.do(ctx, call{rpc: "ListContainers", effect: func(context.Context) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	return ask(ctx, r, call{rpc: "ListContainers"}, func(out *runtimeapi.ListContainersResponse) error {
 		for _, c := range r.containersFor(in.GetFilter().GetLabelSelector()) {
 			if c.fits(in.GetFilter()) {
 				out.Containers = append(out.Containers, &runtimeapi.Container{
@@ -79,11 +62,7 @@ func (r *Runtime) ListContainers(ctx context.Context, in *runtimeapi.ListContain
 			}
 		}
 		return nil
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	})
 }
 
 // fits says whether a filter asks for the container.
@@ -103,21 +82,14 @@ func (r *Runtime) containersFor(selector map[string]string) (list []*container) 
 
 // ContainerStatus is one container.
 func (r *Runtime) ContainerStatus(ctx context.Context, in *runtimeapi.ContainerStatusRequest, _ ...callOption) (*runtimeapi.ContainerStatusResponse, error) {
-	out := &runtimeapi.ContainerStatusResponse{}
-	err := r.do(ctx, call{rpc: "ContainerStatus", subject: r.subjectOf(in.ContainerId), effect: func(context.Context) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	return ask(ctx, r, call{rpc: "ContainerStatus", subject: r.subjectOf(in.ContainerId)}, func(out *runtimeapi.ContainerStatusResponse) error {
 		c := r.container(in.ContainerId)
 		if c == nil {
 			return notFound(in.ContainerId)
 		}
 		out.Status = c.status()
 		return nil
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	})
 }
 
 func (c *container) status() *runtimeapi.ContainerStatus {

@@ -46,20 +46,15 @@ func (c *container) write(text string) {
 func (r *Runtime) ReopenContainerLog(
 	ctx context.Context, in *runtimeapi.ReopenContainerLogRequest, _ ...callOption,
 ) (*runtimeapi.ReopenContainerLogResponse, error) {
-	return &runtimeapi.ReopenContainerLogResponse{}, r.do(ctx, call{
-		rpc: "ReopenContainerLog", subject: r.subjectOf(in.ContainerId),
-		effect: func(context.Context) error {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			c := r.container(in.ContainerId)
-			switch {
-			case c == nil:
-				return notFound(in.ContainerId)
-			case c.state != runtimeapi.ContainerState_CONTAINER_RUNNING:
-				return status.Error(codes.Unknown, "container is not running")
-			}
-			c.openLog()
-			return nil
-		},
+	return ask(ctx, r, call{rpc: "ReopenContainerLog", subject: r.subjectOf(in.ContainerId)}, func(*runtimeapi.ReopenContainerLogResponse) error {
+		c := r.container(in.ContainerId)
+		switch {
+		case c == nil:
+			return notFound(in.ContainerId)
+		case c.state != runtimeapi.ContainerState_CONTAINER_RUNNING:
+			return status.Error(codes.Unknown, "container is not running")
+		}
+		c.openLog()
+		return nil
 	})
 }

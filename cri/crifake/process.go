@@ -15,17 +15,12 @@ import (
 
 // StartContainer runs a created container's program.
 func (r *Runtime) StartContainer(ctx context.Context, in *runtimeapi.StartContainerRequest, _ ...callOption) (*runtimeapi.StartContainerResponse, error) {
-	return &runtimeapi.StartContainerResponse{}, r.do(ctx, call{
-		rpc: "StartContainer", subject: r.subjectOf(in.ContainerId),
-		effect: func(context.Context) error {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			c := r.container(in.ContainerId)
-			if c == nil {
-				return notFound(in.ContainerId)
-			}
-			return r.start(c)
-		},
+	return ask(ctx, r, call{rpc: "StartContainer", subject: r.subjectOf(in.ContainerId)}, func(*runtimeapi.StartContainerResponse) error {
+		c := r.container(in.ContainerId)
+		if c == nil {
+			return notFound(in.ContainerId)
+		}
+		return r.start(c)
 	})
 }
 

@@ -55,27 +55,19 @@ func (s *sandbox) status() *runtimeapi.PodSandboxStatus {
 // RunPodSandbox makes a sandbox.
 func (r *Runtime) RunPodSandbox(ctx context.Context, in *runtimeapi.RunPodSandboxRequest, _ ...callOption) (*runtimeapi.RunPodSandboxResponse, error) {
 	s := &sandbox{config: in.Config, ready: true}
-	err := r.do(ctx, call{
-		rpc: "RunPodSandbox", subject: s.subject(), detail: sandboxDetail(in),
-		name: s.name(),
-		effect: func(context.Context) error {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			s.id, s.createdAt = r.newID(s.config.Metadata.Name), time.Now()
-			s.ip, s.order = r.address(), r.lastID
-			r.sandboxes[s.id] = s
-			r.ofPod[s.config.Metadata.Uid] = append(r.ofPod[s.config.Metadata.Uid], s)
-			r.endsLater(s)
-			r.reserved[s.name()] = s.id
-			r.emit(s, nil, created)
-			r.emit(s, nil, started)
-			return nil
-		},
+	asked := call{rpc: "RunPodSandbox", subject: s.subject(), detail: sandboxDetail(in), name: s.name()}
+	return ask(ctx, r, asked, func(out *runtimeapi.RunPodSandboxResponse) error {
+		s.id, s.createdAt = r.newID(s.config.Metadata.Name), time.Now()
+		s.ip, s.order = r.address(), r.lastID
+		r.sandboxes[s.id] = s
+		r.ofPod[s.config.Metadata.Uid] = append(r.ofPod[s.config.Metadata.Uid], s)
+		r.endsLater(s)
+		r.reserved[s.name()] = s.id
+		r.emit(s, nil, created)
+		r.emit(s, nil, started)
+		out.PodSandboxId = s.id
+		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &runtimeapi.RunPodSandboxResponse{PodSandboxId: s.id}, nil
 }
 
 // sandboxDetail is what a request is told apart by in Calls.
@@ -93,16 +85,11 @@ func sandboxDetail(in *runtimeapi.RunPodSandboxRequest) string {
 // StopPodSandbox kills what runs in a sandbox and ends it; one that is not there
 // is no error.
 func (r *Runtime) StopPodSandbox(ctx context.Context, in *runtimeapi.StopPodSandboxRequest, _ ...callOption) (*runtimeapi.StopPodSandboxResponse, error) {
-	return &runtimeapi.StopPodSandboxResponse{}, r.do(ctx, call{
-		rpc: "StopPodSandbox", subject: r.podOf(in.PodSandboxId),
-		effect: func(context.Context) error {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			if s := r.sandbox(in.PodSandboxId); s != nil {
-				r.stopSandbox(s)
-			}
-			return nil
-		},
+	return ask(ctx, r, call{rpc: "StopPodSandbox", subject: r.podOf(in.PodSandboxId)}, func(*runtimeapi.StopPodSandboxResponse) error {
+		if s := r.sandbox(in.PodSandboxId); s != nil {
+			r.stopSandbox(s)
+		}
+		return nil
 	})
 }
 
@@ -110,10 +97,7 @@ func (r *Runtime) stopSandbox(s *sandbox) {
 	for _, c := range r.containersIn(s.id) {
 		r.exit(c, 137, "Error")
 	}
-	if s.ready {
-		s.ready = false
-		r.emit(s, nil, stopped)
-	}
+	r.endSandbox(s)
 }
 
 // EndSandbox makes a pod's sandboxes not ready, unasked, as if their process had died.
@@ -154,16 +138,11 @@ func (r *Runtime) sandboxesFor(selector map[string]string) []*sandbox {
 // RemovePodSandbox removes a sandbox with all its containers; one that is not
 // there is no error.
 func (r *Runtime) RemovePodSandbox(ctx context.Context, in *runtimeapi.RemovePodSandboxRequest, _ ...callOption) (*runtimeapi.RemovePodSandboxResponse, error) {
-	return &runtimeapi.RemovePodSandboxResponse{}, r.do(ctx, call{
-		rpc: "RemovePodSandbox", subject: r.podOf(in.PodSandboxId),
-		effect: func(context.Context) error {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			if s := r.sandbox(in.PodSandboxId); s != nil {
-				r.removeSandbox(s)
-			}
-			return nil
-		},
+	return ask(ctx, r, call{rpc: "RemovePodSandbox", subject: r.podOf(in.PodSandboxId)}, func(*runtimeapi.RemovePodSandboxResponse) error {
+		if s := r.sandbox(in.PodSandboxId); s != nil {
+			r.removeSandbox(s)
+		}
+		return nil
 	})
 }
 
@@ -184,10 +163,7 @@ func (r *Runtime) removeSandbox(s *sandbox) {
 
 // PodSandboxStatus is one sandbox.
 func (r *Runtime) PodSandboxStatus(ctx context.Context, in *runtimeapi.PodSandboxStatusRequest, _ ...callOption) (*runtimeapi.PodSandboxStatusResponse, error) {
-	out := &runtimeapi.PodSandboxStatusResponse{}
-	err := r.do(ctx, call{rpc: "PodSandboxStatus", subject: r.podOf(in.PodSandboxId), effect: func(context.Context) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	return ask(ctx, r, call{rpc: "PodSandboxStatus", subject: r.podOf(in.PodSandboxId)}, func(out *runtimeapi.PodSandboxStatusResponse) error {
 		s := r.sandbox(in.PodSandboxId)
 		if s == nil {
 			return status.Errorf(codes.NotFound, "an error occurred when try to find sandbox %q: not found", in.PodSandboxId)
@@ -197,19 +173,12 @@ func (r *Runtime) PodSandboxStatus(ctx context.Context, in *runtimeapi.PodSandbo
 			out.Info = map[string]string{"info": fmt.Sprintf(`{"image": %q}`, r.disk.SandboxImage)}
 		}
 		return nil
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	})
 }
 
 // ListPodSandbox lists sandboxes by label.
 func (r *Runtime) ListPodSandbox(ctx context.Context, in *runtimeapi.ListPodSandboxRequest, _ ...callOption) (*runtimeapi.ListPodSandboxResponse, error) {
-	out := &runtimeapi.ListPodSandboxResponse{}
-	err := r.do(ctx, call{rpc: "ListPodSandbox", effect: func(context.Context) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	return ask(ctx, r, call{rpc: "ListPodSandbox"}, func(out *runtimeapi.ListPodSandboxResponse) error {
 		for _, s := range r.sandboxesFor(in.GetFilter().GetLabelSelector()) {
 			if s.fits(in.GetFilter()) {
 				out.Items = append(out.Items, &runtimeapi.PodSandbox{
@@ -219,11 +188,7 @@ func (r *Runtime) ListPodSandbox(ctx context.Context, in *runtimeapi.ListPodSand
 			}
 		}
 		return nil
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	})
 }
 
 // fits says whether a filter asks for the sandbox.

@@ -28,10 +28,7 @@ func nothing(context.Context) error { return nil }
 
 // ListContainerStats says that each container that runs uses as much memory as Uses was told, and no CPU.
 func (r *Runtime) ListContainerStats(ctx context.Context, in *runtimeapi.ListContainerStatsRequest, _ ...callOption) (*runtimeapi.ListContainerStatsResponse, error) {
-	out := &runtimeapi.ListContainerStatsResponse{}
-	err := r.do(ctx, call{rpc: "ListContainerStats", effect: func(context.Context) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	return ask(ctx, r, call{rpc: "ListContainerStats"}, func(out *runtimeapi.ListContainerStatsResponse) error {
 		for _, c := range r.containersFor(in.GetFilter().GetLabelSelector()) {
 			filter := &runtimeapi.ContainerFilter{
 				Id: in.GetFilter().GetId(), PodSandboxId: in.GetFilter().GetPodSandboxId(), LabelSelector: in.GetFilter().GetLabelSelector(),
@@ -41,38 +38,24 @@ func (r *Runtime) ListContainerStats(ctx context.Context, in *runtimeapi.ListCon
 			}
 		}
 		return nil
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	})
 }
 
 // ContainerStats is that of one container.
 func (r *Runtime) ContainerStats(ctx context.Context, in *runtimeapi.ContainerStatsRequest, _ ...callOption) (*runtimeapi.ContainerStatsResponse, error) {
-	out := &runtimeapi.ContainerStatsResponse{}
-	err := r.do(ctx, call{rpc: "ContainerStats", subject: r.subjectOf(in.ContainerId), effect: func(context.Context) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	return ask(ctx, r, call{rpc: "ContainerStats", subject: r.subjectOf(in.ContainerId)}, func(out *runtimeapi.ContainerStatsResponse) error {
 		c := r.container(in.ContainerId)
 		if c == nil {
 			return notFound(in.ContainerId)
 		}
 		out.Stats = c.stats(r.memory)
 		return nil
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	})
 }
 
 // ListPodSandboxStats is PodSandboxStats of all sandboxes that are ready.
 func (r *Runtime) ListPodSandboxStats(ctx context.Context, in *runtimeapi.ListPodSandboxStatsRequest, _ ...callOption) (*runtimeapi.ListPodSandboxStatsResponse, error) {
-	out := &runtimeapi.ListPodSandboxStatsResponse{}
-	err := r.do(ctx, call{rpc: "ListPodSandboxStats", effect: func(context.Context) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	return ask(ctx, r, call{rpc: "ListPodSandboxStats"}, func(out *runtimeapi.ListPodSandboxStatsResponse) error {
 		for _, s := range r.sandboxesFor(in.GetFilter().GetLabelSelector()) {
 			filter := &runtimeapi.PodSandboxFilter{Id: in.GetFilter().GetId(), LabelSelector: in.GetFilter().GetLabelSelector()}
 			if s.ready && s.fits(filter) {
@@ -80,11 +63,7 @@ func (r *Runtime) ListPodSandboxStats(ctx context.Context, in *runtimeapi.ListPo
 			}
 		}
 		return nil
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	})
 }
 
 // statsOf is what a sandbox and its containers use; needs mu.

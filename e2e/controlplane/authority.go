@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -13,11 +12,14 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 )
 
-// validity of certificates: longer than any test, shorter than anybody would
-// keep one.
-const validity = 7 * 24 * time.Hour
+// validity of certificates: longer than any test, shorter than anybody would keep one. They are valid a while before they
+// are made, for clocks that differ.
+const validity, skew = 7 * 24 * time.Hour, 5 * time.Minute
 
 // authority signs certificates.
 type authority struct {
@@ -36,15 +38,11 @@ func newAuthority(name string) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	template := template(pkix.Name{CommonName: name})
-	template.IsCA, template.BasicConstraintsValid = true, true
-	template.KeyUsage |= x509.KeyUsageCertSign
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name, NotBefore: time.Now().Add(-skew)}, key)
 	if err != nil {
 		return nil, fmt.Errorf("create authority %q: %w", name, err)
 	}
-	certificate, err := x509.ParseCertificate(der)
-	return &authority{certificate: certificate, key: key}, err
+	return &authority{certificate: certificate, key: key}, nil
 }
 
 func template(subject pkix.Name) *x509.Certificate {
@@ -52,7 +50,7 @@ func template(subject pkix.Name) *x509.Certificate {
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      subject,
-		NotBefore:    time.Now().Add(-5 * time.Minute),
+		NotBefore:    time.Now().Add(-skew),
 		NotAfter:     time.Now().Add(validity),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 	}
@@ -82,29 +80,25 @@ func (a *authority) sign(t *x509.Certificate) (keyPair, error) {
 	if err != nil {
 		return keyPair{}, fmt.Errorf("sign certificate of %q: %w", t.Subject.CommonName, err)
 	}
-	keyText, err := encodeKey(key)
-	return keyPair{certificate: encodeCertificate(der), key: keyText}, err
+	return newPair(der, key)
+}
+
+func newPair(certificate []byte, key *ecdsa.PrivateKey) (keyPair, error) {
+	text, err := keyutil.MarshalPrivateKeyToPEM(key)
+	return keyPair{certificate: encodeCertificate(certificate), key: text}, err
 }
 
 // write puts the authority's own certificate and key into BASE.crt and BASE.key.
 func (a *authority) write(base string) error {
-	key, err := encodeKey(a.key)
+	own, err := newPair(a.certificate.Raw, a.key)
 	if err != nil {
 		return err
 	}
-	return keyPair{certificate: encodeCertificate(a.certificate.Raw), key: key}.write(base)
+	return own.write(base)
 }
 
 func encodeCertificate(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-}
-
-func encodeKey(key crypto.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der})
 }
 
 // write puts the pair into BASE.crt and BASE.key.

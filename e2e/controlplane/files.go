@@ -11,6 +11,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+
+	"k8s.io/client-go/util/keyutil"
 )
 
 // Files below the control plane's folder.
@@ -112,11 +114,11 @@ func (c *ControlPlane) writeServiceAccountKey() error {
 	if err := os.WriteFile(c.file(serviceAccountName)+".pub", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o600); err != nil {
 		return err
 	}
-	private, err := x509.MarshalECPrivateKey(key)
+	private, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(c.file(serviceAccountName)+".key", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}), 0o600)
+	return os.WriteFile(c.file(serviceAccountName)+".key", private, 0o600)
 }
 
 // writeKubeconfigs makes those of scheduler and controllers. They need no role: the API server learns of roles a

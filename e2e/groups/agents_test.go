@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/e2e/jobset/agents"
 	"github.com/lifepod/lifepod/e2e/member"
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -22,9 +21,7 @@ import (
 // TestAgentsInPods: JobSet's example with an agent in each pod, and no annotation of lifepod's, does on nodes of lifepod
 // what it does on one of the kubelet: to lifepod these are pods like any other (B-GRP-1).
 func TestAgentsInPods(t *testing.T) {
-	address := assert.Get(nodes[0].Address(t.Context())).Must(t)
-	served := assert.Get(agents.Serve(agents.Config{Plane: plane, Address: address, Module: controller.Module()})).Must(t)
-	assert.AtEnd(t, served.Close)
+	served := serveAgents(t)
 	t.Run("lifepod", func(t *testing.T) { newAgentGroup(t, served, nodes...).restarts() })
 	t.Run("kubelet", func(t *testing.T) { newAgentGroup(t, served, startKubelet(t)).restarts() })
 }
@@ -50,15 +47,15 @@ func startKubelet(t *testing.T) *member.Member {
 // agentGroup is a JobSet whose pods have an agent, on some nodes only.
 type agentGroup struct{ *groupOf }
 
-func newAgentGroup(t *testing.T, served *agents.Agents, on ...*member.Member) agentGroup {
+func newAgentGroup(t *testing.T, served agents, on ...*member.Member) agentGroup {
 	t.Helper()
 	j := agentGroup{newGroup(t)}
-	assert.Must(t, served.Allow(t.Context(), j.namespace))
+	j.allowAgents()
 	var names []string
 	for _, node := range on {
 		names = append(names, node.Name)
 	}
-	text := assert.Get(served.Into(strings.NewReplacer("STRATEGY", "InPlaceRestart", "DIR", j.dir).Replace(manifest), names)).Must(t)
+	text := served.into(t, strings.NewReplacer("STRATEGY", "InPlaceRestart", "DIR", j.dir).Replace(manifest), names)
 	t.Cleanup(func() {
 		if t.Failed() {
 			j.showAgents(on)

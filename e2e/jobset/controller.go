@@ -3,21 +3,18 @@ package jobset
 import (
 	"cmp"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/cert"
 
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/machine"
@@ -161,42 +158,21 @@ health: {healthProbeBindAddress: "0"}
 
 // awaitEstablished waits until the API server serves JobSets. kubectl wait fails at once as long as nothing is known of that.
 func (c *Controller) awaitEstablished(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		_, err := c.config.Plane.Kubectl(ctx, "", "wait", "--for=condition=Established", "crd/jobsets.jobset.x-k8s.io", "--timeout=60s")
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	var failed error
+	_ = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		_, failed = c.config.Plane.Kubectl(ctx, "", "wait", "--for=condition=Established", "crd/jobsets.jobset.x-k8s.io", "--timeout=60s")
+		return failed == nil, nil
+	})
+	return failed
 }
 
-// writeCertificate makes the certificate of the webhooks, which is its own authority.
+// writeCertificate makes the certificate of the webhooks, with its authority.
 func (c *Controller) writeCertificate() (authority []byte, err error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	authority, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return nil, err
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	authority = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
-	return authority, errors.Join(os.WriteFile(c.file("tls.crt"), authority, 0o600), os.WriteFile(c.file("tls.key"), keyPEM, 0o600))
+	return authority, errors.Join(os.WriteFile(c.file("tls.crt"), authority, 0o600), os.WriteFile(c.file("tls.key"), key, 0o600))
 }
 
 // await waits until the webhooks answer: nothing can be created before.
@@ -220,9 +196,6 @@ func (c *Controller) await(ctx context.Context) error {
 
 // Module is the folder of JobSet's sources.
 func (c *Controller) Module() string { return c.module }
-
-// PID is that of its process.
-func (c *Controller) PID() int { return c.process.PID() }
 
 // LastLines are the last ones of its log.
 func (c *Controller) LastLines(count int) []byte { return c.process.LastLines(count) }

@@ -110,16 +110,9 @@ func configurePod(end *current.Interface, result *current.Result) (netlink.Link,
 		return nil, err
 	}
 	end.Mac = link.Attrs().HardwareAddr.String()
-	trySysctl("0", "ipv6", "conf", end.Name, "accept_dad") // the store knows that nobody has the address
+	trySysctl("0", "ipv6", "conf", end.Name, "accept_dad") // nobody else has its address
 	trySysctl("1", "ipv4", "conf", end.Name, "arp_notify")
-	ipv6 := false
 	for _, ip := range result.IPs {
-		if ip.Address.IP.To4() == nil {
-			ipv6 = true
-			if err := enableIPv6(end.Name); err != nil {
-				return nil, err
-			}
-		}
 		address := &netlink.Addr{IPNet: &net.IPNet{IP: ip.Address.IP, Mask: ip.Address.Mask}}
 		if err := netlink.AddrAdd(link, address); err != nil {
 			return nil, fmt.Errorf("give it the address %s: %w", &ip.Address, err)
@@ -127,11 +120,6 @@ func configurePod(end *current.Interface, result *current.Result) (netlink.Link,
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
 		return nil, fmt.Errorf("set it up: %w", err)
-	}
-	if ipv6 {
-		if err := settle(link); err != nil {
-			return nil, err
-		}
 	}
 	for _, route := range result.Routes {
 		if err := addRoute(link, route, result.IPs); err != nil {
@@ -141,21 +129,11 @@ func configurePod(end *current.Interface, result *current.Result) (netlink.Link,
 	return link, nil
 }
 
-// enableIPv6 is for machines where pods have none by default.
-func enableIPv6(name string) error {
-	for _, interfaceName := range []string{"lo", name} {
-		if err := ensureSysctl("0", "ipv6", "conf", interfaceName, "disable_ipv6"); err != nil {
-			return err
-		}
-	}
-	return ensureSysctl("1", "ipv6", "conf", name, "keep_addr_on_down")
-}
-
-// addRoute adds a route by its gateway, or by the one of its family.
+// addRoute adds a route by its gateway, or by the address's.
 func addRoute(link netlink.Link, r *types.Route, ips []*current.IPConfig) error {
 	route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: &r.Dst, Gw: r.GW, Priority: r.Priority, MTU: r.MTU, AdvMSS: r.AdvMSS}
 	for _, ip := range ips {
-		if route.Gw == nil && (ip.Gateway.To4() == nil) == (r.Dst.IP.To4() == nil) {
+		if route.Gw == nil {
 			route.Gw = ip.Gateway
 		}
 	}
@@ -178,41 +156,13 @@ const portPatience = 5 * time.Second
 // kernel notices that in the background, within a fraction of a millisecond. It gives
 // this machine's end, which is looked at from here.
 func awaitPort(here *netlink.Handle, index int) (netlink.Link, error) {
-	var host netlink.Link
-	err := await("the cable to carry", func() (up bool, err error) {
-		host, err = here.LinkByIndex(index)
-		return err == nil && host.Attrs().OperState == netlink.OperUp, err
-	})
-	return host, err
-}
-
-// settle waits until the kernel has looked whether anybody else has the IPv6 addresses.
-func settle(link netlink.Link) error {
-	return await("IPv6 addresses", func() (bool, error) {
-		addresses, err := netlinksafe.AddrList(link, netlink.FAMILY_V6)
-		if err != nil {
-			return false, err
-		}
-		for _, a := range addresses {
-			if a.Flags&syscall.IFA_F_DADFAILED != 0 {
-				return false, fmt.Errorf("somebody else has the address %s", a.IPNet)
-			}
-			if a.Flags&syscall.IFA_F_TENTATIVE != 0 && a.Scope == int(netlink.SCOPE_UNIVERSE) {
-				return false, nil
-			}
-		}
-		return true, nil
-	})
-}
-
-// await looks every fraction of a millisecond whether something is so.
-func await(what string, is func() (bool, error)) error {
 	for end := time.Now().Add(portPatience); ; time.Sleep(200 * time.Microsecond) {
-		if done, err := is(); done || err != nil {
-			return err
+		host, err := here.LinkByIndex(index)
+		if err != nil || host.Attrs().OperState == netlink.OperUp {
+			return host, err
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("wait for %s: not within %v", what, portPatience)
+			return nil, fmt.Errorf("wait for the cable to carry: not within %v", portPatience)
 		}
 	}
 }

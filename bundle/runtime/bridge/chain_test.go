@@ -30,32 +30,30 @@ var everyMapping = []hostports.Mapping{
 // makes whose place this one has taken.
 func TestSameAsChain(t *testing.T) {
 	plugins := chainPlugins(t)
-	for _, subnet6 := range []string{"", "fd99::/64"} {
-		for _, mappings := range [][]hostports.Mapping{nil, everyMapping} {
-			t.Run(fmt.Sprintf("subnet6 %q and %d host ports", subnet6, len(mappings)), func(t *testing.T) {
-				var seen []string
-				for _, add := range []func(*machine, *sandbox) *current.Result{(*machine).chainAdd, (*machine).add} {
-					t.Run("one", func(t *testing.T) { // on a thread, and so a machine, of its own
-						m := newMachine(t)
-						m.plugins, m.subnet6 = plugins, subnet6
-						s := m.sandbox("c1", mappings...)
-						result := add(m, s)
-						seen = append(seen, describe(m, s, result))
-						if _, err := m.run(call{command: "CHECK", pod: s}); err != nil {
-							t.Error(err)
-						}
-						m.del(s)
-						m.wantNothing("after DEL")
-					})
-				}
-				if len(seen) != 2 || strings.Count(seen[0], "\n") < 20 {
-					t.Fatalf("not two descriptions: %q", seen)
-				}
-				if diff := cmp.Diff(seen[0], seen[1]); diff != "" {
-					t.Errorf("(-chain +lifepod-bridge):\n%s", diff)
-				}
-			})
-		}
+	for _, mappings := range [][]hostports.Mapping{nil, everyMapping} {
+		t.Run(fmt.Sprintf("%d host ports", len(mappings)), func(t *testing.T) {
+			var seen []string
+			for _, add := range []func(*machine, *sandbox) *current.Result{(*machine).chainAdd, (*machine).add} {
+				t.Run("one", func(t *testing.T) { // on a thread, and so a machine, of its own
+					m := newMachine(t)
+					m.plugins = plugins
+					s := m.sandbox("c1", mappings...)
+					result := add(m, s)
+					seen = append(seen, describe(m, s, result))
+					if _, err := m.run(call{command: "CHECK", pod: s}); err != nil {
+						t.Error(err)
+					}
+					m.del(s)
+					m.wantNothing("after DEL")
+				})
+			}
+			if len(seen) != 2 || strings.Count(seen[0], "\n") < 20 {
+				t.Fatalf("not two descriptions: %q", seen)
+			}
+			if diff := cmp.Diff(seen[0], seen[1]); diff != "" {
+				t.Errorf("(-chain +lifepod-bridge):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -138,7 +136,7 @@ func describeSysctl(t testing.TB, w *strings.Builder, name string) {
 // TestPodOfChain: a pod that the chain has made is checked and deleted after an upgrade.
 func TestPodOfChain(t *testing.T) {
 	m := newMachine(t)
-	m.plugins, m.subnet6 = chainPlugins(t), "fd99::/64"
+	m.plugins = chainPlugins(t)
 	s := m.sandbox("old", everyMapping...)
 	m.chainAdd(s)
 	if _, err := m.run(call{command: "CHECK", pod: s}); err != nil {

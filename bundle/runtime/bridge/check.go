@@ -112,10 +112,6 @@ func checkPod(name string, result *current.Result) error {
 }
 
 func checkRoute(link netlink.Link, want *types.Route) error {
-	family := netlink.FAMILY_V4
-	if want.Dst.IP.To4() == nil {
-		family = netlink.FAMILY_V6
-	}
 	found := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: &want.Dst, Gw: want.GW}
 	by := netlink.RT_FILTER_OIF | netlink.RT_FILTER_DST
 	if want.GW != nil {
@@ -124,7 +120,7 @@ func checkRoute(link netlink.Link, want *types.Route) error {
 	if want.Table != nil {
 		found.Table, by = *want.Table, by|netlink.RT_FILTER_TABLE
 	}
-	routes, err := netlinksafe.RouteListFiltered(family, found, by)
+	routes, err := netlinksafe.RouteListFiltered(netlink.FAMILY_V4, found, by)
 	if err != nil {
 		return fmt.Errorf("list the routes: %w", err)
 	}

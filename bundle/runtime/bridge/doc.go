@@ -14,7 +14,7 @@
 //	}
 //
 // The section ipam is that of package ipam, whose store this plugin uses. The bridge
-// has the gateways' addresses, and pods reach each other and themselves by it. With
+// has the gateway's address, and pods reach each other and themselves by it. With
 // hostPorts other than nftables, the plugin portmap is executed for those pods that
 // have host ports, with that backend, or the one that it finds.
 //

@@ -35,15 +35,8 @@ func ensureBridge(name string, ips []*current.IPConfig) (*netlink.Bridge, error)
 		if err := ensureGateway(bridge, &net.IPNet{IP: ip.Gateway, Mask: ip.Address.Mask}); err != nil {
 			return nil, fmt.Errorf("bridge %s: %w", name, err)
 		}
-		forwarding := []string{"ipv4", "ip_forward"}
-		if ip.Address.IP.To4() == nil {
-			forwarding = []string{"ipv6", "conf", "all", "forwarding"}
-		}
-		if err := ensureSysctl("1", forwarding...); err != nil {
-			return nil, err
-		}
 	}
-	return bridge, nil
+	return bridge, ensureSysctl("1", "ipv4", "ip_forward")
 }
 
 func bridgeByName(name string) (*netlink.Bridge, error) {
@@ -81,21 +74,16 @@ func randomMAC() net.HardwareAddr {
 // ensureGateway gives the bridge an address. One of another subnet is not replaced:
 // there are pods that use it.
 func ensureGateway(bridge *netlink.Bridge, gateway *net.IPNet) error {
-	family := netlink.FAMILY_V4
-	if gateway.IP.To4() == nil {
-		family = netlink.FAMILY_V6
-	}
-	have, err := netlinksafe.AddrList(bridge, family)
+	have, err := netlinksafe.AddrList(bridge, netlink.FAMILY_V4)
 	if err != nil {
 		return fmt.Errorf("list its addresses: %w", err)
 	}
-	for _, address := range have {
-		if address.IPNet.String() == gateway.String() {
-			return nil
-		}
-		if family == netlink.FAMILY_V4 || address.Contains(gateway.IP) || gateway.Contains(address.IP) {
-			return fmt.Errorf("it has the address %s, and not %s", address.IPNet, gateway)
-		}
+	switch {
+	case len(have) == 0:
+	case have[0].IPNet.String() == gateway.String():
+		return nil
+	default:
+		return fmt.Errorf("it has the address %s, and not %s", have[0].IPNet, gateway)
 	}
 	if err := netlink.AddrAdd(bridge, &netlink.Addr{IPNet: gateway}); err != nil && !errors.Is(err, syscall.EEXIST) {
 		return fmt.Errorf("give it the address %s: %w", gateway, err)

@@ -53,7 +53,6 @@ type machine struct {
 	t       testing.TB
 	home    ns.NetNS
 	dataDir string
-	subnet6 string // none if it is empty
 	backend string
 	version string
 	plugins string // the folder of plugins; empty for none but this one
@@ -93,15 +92,10 @@ func (s *sandbox) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid
 
 // ipam is the section of the configuration.
 func (m *machine) ipam() map[string]any {
-	section := map[string]any{
+	return map[string]any{
 		"type": "lifepod-ipam", "dataDir": m.dataDir, "subnet": "198.18.7.0/24",
 		"routes": []map[string]any{{"dst": "0.0.0.0/0"}},
 	}
-	if m.subnet6 != "" {
-		section["subnet6"] = m.subnet6
-		section["routes"] = []map[string]any{{"dst": "0.0.0.0/0"}, {"dst": "::/0"}}
-	}
-	return section
 }
 
 // call is one call of a plugin: its program, with what else is in its environment and

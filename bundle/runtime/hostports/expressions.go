@@ -1,4 +1,4 @@
-// Package hostports lets ports of this machine lead to pods, by rules of nftables, over
+// Package hostports lets IPv4 ports of this machine lead to pods, by rules of nftables, over
 // netlink. They are in the table, the chains and the form of the CNI project's plugin
 // portmap, which other runtimes of the machine use as well, and carry the container ID as
 // their comment.
@@ -16,25 +16,22 @@ import (
 // podRules are the rules of a pod's address, by chain. They are those of the plugin
 // portmap, as nft would compile them.
 func podRules(pod netip.Addr, mappings []Mapping) map[string][][]expr.Any {
+	localhost := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	rules := map[string][][]expr.Any{masqChain: {
 		// The pod's own ports, used by itself.
-		join(is(source(pod), pod), is(destination(pod), pod), []expr.Any{&expr.Masq{}}),
+		join(is(source(), pod), is(destination(), pod), []expr.Any{&expr.Masq{}}),
+		join(is(source(), localhost), is(destination(), pod), []expr.Any{&expr.Masq{}}),
 	}}
 	for _, m := range mappings {
 		host, err := netip.ParseAddr(m.HostIP)
-		if err == nil && host.Unmap().Is4() != pod.Is4() {
+		if err == nil && !host.Unmap().Is4() {
 			continue
 		}
 		rule := join(port(m), destinationNAT(pod, m.ContainerPort))
 		if host = host.Unmap(); err == nil && !host.IsUnspecified() {
-			rule = join(is(destination(host), host), rule)
+			rule = join(is(destination(), host), rule)
 		}
 		rules[portChain] = append(rules[portChain], rule)
-	}
-	if pod.Is4() {
-		localhost := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-		rules[masqChain] = append(rules[masqChain],
-			join(is(source(localhost), localhost), is(destination(pod), pod), []expr.Any{&expr.Masq{}}))
 	}
 	return rules
 }
@@ -46,18 +43,13 @@ func join(parts ...[]expr.Any) (all []expr.Any) {
 	return all
 }
 
-// source and destination load that address of a packet of the address's family.
-func source(of netip.Addr) *expr.Payload {
-	if of.Is4() {
-		return &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 12, Len: 4}
-	}
-	return &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 8, Len: 16}
+// source and destination load that address of a packet.
+func source() *expr.Payload {
+	return &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 12, Len: 4}
 }
 
-func destination(of netip.Addr) *expr.Payload {
-	load := source(of)
-	load.Offset += load.Len
-	return load
+func destination() *expr.Payload {
+	return &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 16, Len: 4}
 }
 
 func is(loaded *expr.Payload, address netip.Addr) []expr.Any {
@@ -75,14 +67,10 @@ func port(m Mapping) []expr.Any {
 }
 
 func destinationNAT(pod netip.Addr, port int) []expr.Any {
-	family := uint32(unix.NFPROTO_IPV4)
-	if pod.Is6() {
-		family = unix.NFPROTO_IPV6
-	}
 	return []expr.Any{
 		&expr.Immediate{Register: 1, Data: pod.AsSlice()},
 		&expr.Immediate{Register: 2, Data: portNumber(port)},
-		&expr.NAT{Type: expr.NATTypeDestNAT, Family: family, RegAddrMin: 1, RegProtoMin: 2, Specified: true},
+		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1, RegProtoMin: 2, Specified: true},
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"syscall"
 
 	nft "github.com/google/nftables"
 	"github.com/google/nftables/expr"
@@ -16,8 +15,7 @@ import (
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 )
 
-// ruleset is that of one IP family, in the table and the chains of the CNI
-// project's plugin portmap.
+// ruleset is that of IPv4, in the table and the chains of the CNI project's plugin portmap.
 type ruleset struct {
 	*nft.Conn
 	table *nft.Table
@@ -46,24 +44,17 @@ var entries = []struct {
 }
 
 // open is used on one socket until it is closed.
-func open(family nft.TableFamily) (*ruleset, error) {
+func open() (*ruleset, error) {
 	conn, err := nft.New(nft.AsLasting())
 	if err != nil {
 		return nil, fmt.Errorf("open nftables: %w", err)
 	}
-	return &ruleset{Conn: conn, table: &nft.Table{Name: tableName, Family: family}}, nil
-}
-
-func familyOf(address netip.Addr) nft.TableFamily {
-	if address.Is4() {
-		return nft.TableFamilyIPv4
-	}
-	return nft.TableFamilyIPv6
+	return &ruleset{Conn: conn, table: &nft.Table{Name: tableName, Family: nft.TableFamilyIPv4}}, nil
 }
 
 // Add lets the host ports of a container lead to an address of its pod: all or none.
 func Add(container string, pod netip.Addr, mappings []Mapping) error {
-	h, err := open(familyOf(pod))
+	h, err := open()
 	if err != nil {
 		return err
 	}
@@ -75,7 +66,7 @@ func Add(container string, pod netip.Addr, mappings []Mapping) error {
 	if err != nil {
 		return fmt.Errorf("add rules: %w", err)
 	}
-	forgetUDP(familyOf(pod), mappings)
+	forgetUDP(mappings)
 	return nil
 }
 
@@ -130,20 +121,17 @@ func (r *ruleset) makeChains() {
 		Hooknum: nft.ChainHookPostrouting, Priority: nft.ChainPriorityNATSource})
 }
 
-// Delete gives the host ports of a container free, of both families.
+// Delete gives the host ports of a container free.
 func Delete(container string) error {
-	var errs []error
-	for _, family := range []nft.TableFamily{nft.TableFamilyIPv4, nft.TableFamilyIPv6} {
-		h, err := open(family)
-		if err != nil {
-			return err
-		}
-		if err := h.delete(container); err != nil {
-			errs = append(errs, fmt.Errorf("delete rules: %w", err))
-		}
-		_ = h.CloseLasting()
+	h, err := open()
+	if err != nil {
+		return err
 	}
-	return errors.Join(errs...)
+	defer func() { _ = h.CloseLasting() }()
+	if err := h.delete(container); err != nil {
+		return fmt.Errorf("delete rules: %w", err)
+	}
+	return nil
 }
 
 func (r *ruleset) delete(container string) error {
@@ -206,7 +194,7 @@ func (r *ruleset) of(container, chain string) ([]*nft.Rule, error) {
 
 // LeadTo says whether a port of 127.0.0.1 leads to an IPv4 address of the subnet.
 func LeadTo(subnet netip.Prefix) (bool, error) {
-	r, err := open(nft.TableFamilyIPv4)
+	r, err := open()
 	if err != nil {
 		return false, err
 	}
@@ -229,7 +217,7 @@ func LeadTo(subnet netip.Prefix) (bool, error) {
 
 // Check fails if a rule is missing that Add has added.
 func Check(container string, pod netip.Addr, mappings []Mapping) error {
-	h, err := open(familyOf(pod))
+	h, err := open()
 	if err != nil {
 		return err
 	}
@@ -248,18 +236,14 @@ func Check(container string, pod netip.Addr, mappings []Mapping) error {
 
 // forgetUDP makes the kernel forget the connections to UDP ports: they would go on to
 // where they went before. It is not known to matter if it fails.
-func forgetUDP(family nft.TableFamily, mappings []Mapping) {
-	inet := netlink.InetFamily(syscall.AF_INET)
-	if family == nft.TableFamilyIPv6 {
-		inet = syscall.AF_INET6
-	}
+func forgetUDP(mappings []Mapping) {
 	for _, m := range mappings {
 		if m.Protocol != "udp" {
 			continue
 		}
 		filter := &netlink.ConntrackFilter{}
 		if filter.AddProtocol(unix.IPPROTO_UDP) == nil && filter.AddPort(netlink.ConntrackOrigDstPort, uint16(m.HostPort)) == nil {
-			_, _ = netlinksafe.ConntrackDeleteFilters(netlink.ConntrackTable, inet, filter)
+			_, _ = netlinksafe.ConntrackDeleteFilters(netlink.ConntrackTable, unix.AF_INET, filter)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 // Package ipam is lifepod's sticky CNI IPAM plugin: an address belongs to a
 // pod, not to a sandbox. A pod that gets a new sandbox (the node rebooted, the
-// sandbox died, every container is restarted) keeps the address it had.
+// sandbox died, every container is restarted) keeps the address it had. Addresses are
+// IPv4.
 //
 // # Who owns an address
 //
@@ -12,10 +13,8 @@
 //
 // # When a pod is gone
 //
-// Only who runs the pods knows, and tells the store in one of three ways:
+// Only who runs the pods knows, and tells the store in one of two ways:
 //
-//   - It runs `lifepod-ipam release --data-dir DIR UID…`, or calls
-//     [Store.Release].
 //   - It takes the exclusive flock(2) on DIR/lock and removes DIR/pods/UID.
 //     That one unlink is the whole release.
 //   - It says nothing (it was killed, the pod was forced away): when the range
@@ -29,7 +28,7 @@
 //	DIR/pods/OWNER         JSON, a [record]: the addresses and attachments of a
 //	                       pod UID, or of "container:ID"
 //	DIR/addresses/ADDRESS  symbolic link to ../pods/OWNER
-//	DIR/last.4, last.6     the address handed out last, so that a freed one rests
+//	DIR/last.4             the address handed out last, so that a freed one rests
 //
 // An owner holds an address exactly when its record lists the address and the
 // link of the address points back at the record. A link can point at one owner

@@ -125,8 +125,8 @@ func (s *Store) linked(address netip.Addr) string {
 
 // lastAddress is where the search for a free address goes on. Losing it costs
 // nothing but the rest that freed addresses get.
-func (s *Store) lastAddress(family int) netip.Addr {
-	data, err := os.ReadFile(s.lastPath(family))
+func (s *Store) lastAddress() netip.Addr {
+	data, err := os.ReadFile(s.lastPath())
 	if err != nil {
 		return netip.Addr{}
 	}
@@ -137,13 +137,11 @@ func (s *Store) lastAddress(family int) netip.Addr {
 	return address
 }
 
-func (s *Store) writeLastAddress(family int, address netip.Addr) error {
-	return os.WriteFile(s.lastPath(family), []byte(address.String()+"\n"), 0o600)
+func (s *Store) writeLastAddress(address netip.Addr) error {
+	return os.WriteFile(s.lastPath(), []byte(address.String()+"\n"), 0o600)
 }
 
-func (s *Store) lastPath(family int) string {
-	return filepath.Join(s.dir, fmt.Sprintf("last.%d", family))
-}
+func (s *Store) lastPath() string { return filepath.Join(s.dir, "last.4") }
 
 // owners lists everyone that has a record.
 func (s *Store) owners() ([]string, error) {
@@ -203,9 +201,9 @@ func (s *Store) Collect(network string, valid []Attachment) (dropped []Attachmen
 }
 
 // Ready says whether the next ADD of a new pod can succeed: the store can be
-// written, and each range has an address that is free or can be reclaimed. The
-// error wraps [ErrExhausted] when one has none.
-func (s *Store) Ready(ranges []Range) error {
+// written, and the range has an address that is free or can be reclaimed. The
+// error wraps [ErrExhausted] when it has none.
+func (s *Store) Ready(within Range) error {
 	if err := os.WriteFile(s.recordPath(".new"), []byte("writable\n"), 0o600); err != nil {
 		return fmt.Errorf("write to the address store: %w", err)
 	}
@@ -213,15 +211,10 @@ func (s *Store) Ready(ranges []Range) error {
 	if err != nil {
 		return err
 	}
-	for _, within := range ranges {
-		if len(links) < within.Size() {
-			continue
-		}
-		if err := s.available(within); err != nil {
-			return err
-		}
+	if len(links) < within.Size() {
+		return nil
 	}
-	return nil
+	return s.available(within)
 }
 
 // available looks for an address that nobody has or whose owner has no sandbox.

@@ -19,7 +19,6 @@ type modelPod struct {
 	// sandboxes holds the boot of each container that wasn't detached.
 	sandboxes map[string]int
 	changed   int
-	gone      bool
 	damaged   bool
 }
 
@@ -62,7 +61,7 @@ func (m *model) oldestIdle() string {
 func (m *model) attach(t *rapid.T) {
 	name, container := m.pick(t), rapid.SampledFrom([]string{"c1", "c2"}).Draw(t, "container")
 	within := testRange(&testing.T{}, m.size)
-	got, err := m.store.Attach(sandbox(name, container), []Range{within})
+	got, err := m.store.Attach(sandbox(name, container), within)
 	pod, known := m.pods[name]
 	victim := m.oldestIdle()
 	if !known && m.free() == 0 && victim == "" {
@@ -78,15 +77,15 @@ func (m *model) attach(t *rapid.T) {
 		if m.free() == 0 {
 			delete(m.pods, victim)
 		}
-		pod = &modelPod{address: got[0].String(), sandboxes: map[string]int{}}
+		pod = &modelPod{address: got.String(), sandboxes: map[string]int{}}
 		m.pods[name] = pod
 	}
-	if got[0].String() != pod.address {
-		t.Fatalf("%s has %s, had %s", name, got[0], pod.address)
+	if got.String() != pod.address {
+		t.Fatalf("%s has %s, had %s", name, got, pod.address)
 	}
 	maps.DeleteFunc(pod.sandboxes, func(_ string, boot int) bool { return pod.damaged || boot != m.boots })
 	m.step++
-	pod.sandboxes[container], pod.changed, pod.gone, pod.damaged = m.boots, m.step, false, false
+	pod.sandboxes[container], pod.changed, pod.damaged = m.boots, m.step, false
 }
 
 func (m *model) detach(t *rapid.T) {
@@ -101,31 +100,11 @@ func (m *model) detach(t *rapid.T) {
 }
 
 func (m *model) settle(name string) {
-	pod := m.pods[name]
 	m.step++
-	pod.changed = m.step
-	if pod.gone && !m.live(pod) {
-		delete(m.pods, name)
-	}
+	m.pods[name].changed = m.step
 }
 
-func (m *model) release(t *rapid.T) {
-	name := m.pick(t)
-	if err := m.store.Release(name); err != nil {
-		t.Fatalf("release %s: %v", name, err)
-	}
-	pod, known := m.pods[name]
-	switch {
-	case !known:
-	case pod.damaged:
-		delete(m.pods, name)
-	default:
-		pod.gone = true
-		m.settle(name)
-	}
-}
-
-// removeRecord is the release of who doesn't have the plugin.
+// removeRecord is the release of a pod that is gone.
 func (m *model) removeRecord(t *rapid.T) {
 	name := m.pick(t)
 	_ = os.Remove(m.store.recordPath(name))
@@ -159,7 +138,7 @@ func (m *model) damage(t *rapid.T) {
 }
 
 func (m *model) ready(t *rapid.T) {
-	err := m.store.Ready([]Range{testRange(&testing.T{}, m.size)})
+	err := m.store.Ready(testRange(&testing.T{}, m.size))
 	if want := m.free() == 0 && m.oldestIdle() == ""; errors.Is(err, ErrExhausted) != want {
 		t.Fatalf("ready: %v; exhausted is %v", err, want)
 	}
@@ -190,7 +169,7 @@ func TestStoreAgainstModel(t *testing.T) {
 		m.open(rt)
 		rt.Repeat(map[string]func(*rapid.T){
 			"":       m.check,
-			"attach": m.attach, "detach": m.detach, "release": m.release, "remove": m.removeRecord,
+			"attach": m.attach, "detach": m.detach, "remove": m.removeRecord,
 			"collect": m.collect, "damage": m.damage, "ready": m.ready, "boot": m.boot,
 		})
 		m.store.Close()

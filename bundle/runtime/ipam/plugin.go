@@ -2,11 +2,10 @@ package ipam
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
@@ -36,7 +35,7 @@ type Call struct {
 	*Store
 	network    *network
 	config     *Config
-	ranges     []Range
+	within     Range
 	attachment Attachment
 }
 
@@ -57,7 +56,7 @@ func Begin(args *skel.CmdArgs, unusable uint) (*Call, error) {
 }
 
 func (p plugin) begin(args *skel.CmdArgs, unusable uint) (*Call, error) {
-	n, config, ranges, err := parseConfig(args.StdinData)
+	n, config, within, err := parseConfig(args.StdinData)
 	if err != nil {
 		return nil, types.NewError(types.ErrInvalidNetworkConfig, err.Error(), "")
 	}
@@ -71,7 +70,7 @@ func (p plugin) begin(args *skel.CmdArgs, unusable uint) (*Call, error) {
 	if err != nil {
 		return nil, types.NewError(unusable, err.Error(), "")
 	}
-	return &Call{Store: store, network: n, config: config, ranges: ranges, attachment: Attachment{
+	return &Call{Store: store, network: n, config: config, within: within, attachment: Attachment{
 		Network: n.Name, Container: args.ContainerID, Interface: args.IfName, Pod: string(k8s.K8S_POD_UID),
 	}}, nil
 }
@@ -117,27 +116,34 @@ func (p plugin) status(args *skel.CmdArgs) error {
 	return c.Status()
 }
 
-// Add gives the attachment its addresses. The result has them, the gateways and the
+// Add gives the attachment its address. The result has it, the gateway and the
 // configured routes; it names no interface.
 func (c *Call) Add() (*current.Result, error) {
-	addresses, err := c.Attach(c.attachment, c.ranges)
+	address, err := c.Attach(c.attachment, c.within)
 	if err != nil {
 		return nil, coded(err)
 	}
-	return c.result(addresses), nil
+	result := &current.Result{CNIVersion: current.ImplementedSpecVersion, Routes: c.config.Routes, IPs: []*current.IPConfig{{
+		Address: net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(c.within.Subnet.Bits(), address.BitLen())},
+		Gateway: c.within.Gateway.AsSlice(),
+	}}}
+	if c.config.DNS != nil {
+		result.DNS = *c.config.DNS
+	}
+	return result, nil
 }
 
 // Del ends the attachment.
 func (c *Call) Del() error { return coded(c.Detach(c.attachment)) }
 
 // Check fails when the store doesn't know the attachment, or when the previous
-// result has other addresses in these ranges than the store.
+// result has another address than the store.
 func (c *Call) Check() error {
-	held, err := c.Held(c.attachment, c.ranges)
+	held, err := c.Held(c.attachment, c.within)
 	if err != nil {
 		return coded(err)
 	}
-	if len(held) != len(c.ranges) {
+	if !held.IsValid() {
 		return types.NewError(types.ErrUnknownContainer,
 			fmt.Sprintf("container %s has no address on %s", c.attachment.Container, c.attachment.Interface), "")
 	}
@@ -156,14 +162,14 @@ func (c *Call) GC() ([]Attachment, error) {
 
 // Status fails when a new pod can't have an address.
 func (c *Call) Status() error {
-	if err := c.Ready(c.ranges); err != nil {
+	if err := c.Ready(c.within); err != nil {
 		return types.NewError(types.ErrPluginNotAvailable, err.Error(), "")
 	}
 	return nil
 }
 
-// agrees compares the addresses with those of the previous result.
-func (c *Call) agrees(held []netip.Addr) error {
+// agrees compares the address with those of the previous result.
+func (c *Call) agrees(held netip.Addr) error {
 	if err := version.ParsePrevResult(&c.network.PluginConf); err != nil {
 		return types.NewError(types.ErrDecodingFailure, err.Error(), "")
 	}
@@ -174,15 +180,8 @@ func (c *Call) agrees(held []netip.Addr) error {
 	if err != nil {
 		return types.NewError(types.ErrDecodingFailure, err.Error(), "")
 	}
-	given := map[string]bool{}
-	for _, ip := range previous.IPs {
-		given[ip.Address.IP.String()] = true
-	}
-	for _, address := range held {
-		if !given[address.String()] {
-			return types.NewError(types.ErrInternal,
-				fmt.Sprintf("address %s is not in the previous result", address), "")
-		}
+	if !slices.ContainsFunc(previous.IPs, func(ip *current.IPConfig) bool { return ip.Address.IP.Equal(held.AsSlice()) }) {
+		return types.NewError(types.ErrInternal, fmt.Sprintf("address %s is not in the previous result", held), "")
 	}
 	return nil
 }
@@ -196,67 +195,4 @@ func coded(err error) error {
 		return types.NewError(types.ErrTryAgainLater, err.Error(), "")
 	}
 	return types.NewError(types.ErrIOFailure, err.Error(), "")
-}
-
-func (c *Call) result(addresses []netip.Addr) *current.Result {
-	result := &current.Result{CNIVersion: current.ImplementedSpecVersion, Routes: c.config.Routes}
-	if c.config.DNS != nil {
-		result.DNS = *c.config.DNS
-	}
-	for i, address := range addresses {
-		within := c.ranges[i]
-		result.IPs = append(result.IPs, &current.IPConfig{
-			Address: net.IPNet{
-				IP:   address.AsSlice(),
-				Mask: net.CIDRMask(within.Subnet.Bits(), address.BitLen()),
-			},
-			Gateway: within.Gateway.AsSlice(),
-		})
-	}
-	return result
-}
-
-const usage = `usage: lifepod-ipam release --data-dir DIR UID…
-
-Without arguments lifepod-ipam is a CNI plugin (CNI_COMMAND, configuration on
-standard input).
-`
-
-// Command runs what is asked for on the command line, beside CNI: release. It
-// gives the exit code: 0 done, 1 not done, 2 not understood.
-func Command(args []string, stderr io.Writer) int {
-	flags := flag.NewFlagSet("lifepod-ipam release", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() { fmt.Fprint(stderr, usage) }
-	dir := flags.String("data-dir", "", "folder of the address store")
-	if len(args) == 0 || args[0] != "release" {
-		flags.Usage()
-		return 2
-	}
-	if err := flags.Parse(args[1:]); err != nil {
-		return 2
-	}
-	if *dir == "" || flags.NArg() == 0 {
-		flags.Usage()
-		return 2
-	}
-	if err := release(*dir, flags.Args()); err != nil {
-		fmt.Fprintln(stderr, "lifepod-ipam:", err)
-		return 1
-	}
-	return 0
-}
-
-func release(dir string, pods []string) (err error) {
-	store, err := Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	for _, pod := range pods {
-		if err := store.Release(pod); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -16,23 +16,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The test binary is the plugin itself when asOther is set: "plugin", or
-// "release" with the pods in the arguments. With killAt it kills itself at that
-// step of the store.
+// The test binary is the plugin itself when asPlugin is set. With killAt it kills
+// itself at that step of the store.
 const (
-	asOther = "LIFEPOD_IPAM_TEST_AS"
-	killAt  = "LIFEPOD_IPAM_TEST_KILL_AT"
+	asPlugin = "LIFEPOD_IPAM_TEST_AS_PLUGIN"
+	killAt   = "LIFEPOD_IPAM_TEST_KILL_AT"
 )
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(asOther) {
-	case "plugin":
+	if os.Getenv(asPlugin) != "" {
 		runPlugin(openToBeKilled)
-	case "release":
-		os.Exit(Command(os.Args[1:], os.Stderr))
-	default:
-		os.Exit(m.Run())
+		return
 	}
+	os.Exit(m.Run())
 }
 
 func openToBeKilled(dir string) (*Store, error) {
@@ -62,7 +58,7 @@ func (c cni) run(t testing.TB) (stdout string, err error) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = []string{
-		asOther + "=plugin", "CNI_COMMAND=" + c.command, "CNI_CONTAINERID=" + c.container, "CNI_NETNS=/none",
+		asPlugin + "=1", "CNI_COMMAND=" + c.command, "CNI_CONTAINERID=" + c.container, "CNI_NETNS=/none",
 		"CNI_IFNAME=eth0", "CNI_PATH=/none", "CNI_NETNS_OVERRIDE=1",
 	}
 	if c.pod != "" {
@@ -293,36 +289,5 @@ func TestCNI(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestReleaseCommand(t *testing.T) {
-	dir := t.TempDir()
-	c := cni{dir: dir, pod: "pod-a", container: "c1", hosts: 1}
-	c.address(t)
-	c.command = "DEL"
-	if out, err := c.run(t); err != nil {
-		t.Fatal(out)
-	}
-	for _, tt := range []struct {
-		args []string
-		want int
-	}{
-		{[]string{"release", "--data-dir", dir, "pod-a", "unknown"}, 0},
-		{[]string{"release", "--data-dir", dir, "../pod-a"}, 1},
-		{[]string{"release", "--data-dir", "/dev/null", "pod-a"}, 1},
-		{[]string{"release", "--data-dir", dir}, 2},
-		{[]string{"release", "pod-a"}, 2},
-		{[]string{"obtain"}, 2},
-	} {
-		cmd := exec.Command("/proc/self/exe", tt.args...)
-		cmd.Env = []string{asOther + "=release"}
-		out, _ := cmd.CombinedOutput()
-		if got := cmd.ProcessState.ExitCode(); got != tt.want {
-			t.Errorf("%v: exit code %d, want %d: %s", tt.args, got, tt.want, out)
-		}
-	}
-	if _, err := os.Stat(dir + "/pods/pod-a"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("record of pod-a: %v, want none", err)
 	}
 }

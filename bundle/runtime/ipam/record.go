@@ -17,15 +17,12 @@ import (
 type record struct {
 	// Owner is the pod UID, or "container:ID"; it repeats the file's name.
 	Owner string `json:"owner"`
-	// Addresses holds at most one address per interface and IP family.
+	// Addresses holds at most one address per interface.
 	Addresses []reservation `json:"addresses"`
 	// Attachments are the sandboxes that were added and not yet deleted.
 	Attachments []attachment `json:"attachments,omitempty"`
 	// Changed is when a sandbox was last attached or detached.
 	Changed time.Time `json:"changed"`
-	// Gone says that the owner was released while a sandbox was attached; the
-	// addresses follow with the last DEL.
-	Gone bool `json:"gone,omitempty"`
 }
 
 // reservation is one address on one interface of the owner.
@@ -118,11 +115,9 @@ func (r *record) address(iface string, within Range) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// reserve notes address as the one of its family on the interface.
+// reserve notes address as the one on the interface.
 func (r *record) reserve(address netip.Addr, iface string) {
-	r.Addresses = slices.DeleteFunc(r.Addresses, func(held reservation) bool {
-		return held.Interface == iface && held.Address.Is4() == address.Is4()
-	})
+	r.Addresses = slices.DeleteFunc(r.Addresses, func(held reservation) bool { return held.Interface == iface })
 	r.Addresses = append(r.Addresses, reservation{Address: address, Interface: iface})
 }
 
@@ -150,6 +145,4 @@ func (r *record) live(boot string) bool {
 
 // endsWithSandbox says that nothing is left to hold the addresses for once no
 // sandbox uses them.
-func (r *record) endsWithSandbox() bool {
-	return r.Gone || strings.HasPrefix(r.Owner, containerOwner)
-}
+func (r *record) endsWithSandbox() bool { return strings.HasPrefix(r.Owner, containerOwner) }

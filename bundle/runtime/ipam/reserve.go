@@ -9,24 +9,17 @@ import (
 	"slices"
 )
 
-// reserve completes the record with an address of each range. The links are in
+// reserve completes the record with an address of the range. The link is in
 // place when it returns, the record isn't.
-func (s *Store) reserve(r *record, iface string, ranges []Range) ([]netip.Addr, error) {
-	addresses := make([]netip.Addr, 0, len(ranges))
-	for _, within := range ranges {
-		address, kept, err := s.keep(r, iface, within)
-		if err != nil {
-			return nil, err
-		}
-		if !kept {
-			if address, err = s.take(within, r.Owner); err != nil {
-				return nil, err
-			}
-			r.reserve(address, iface)
-		}
-		addresses = append(addresses, address)
+func (s *Store) reserve(r *record, iface string, within Range) (netip.Addr, error) {
+	address, kept, err := s.keep(r, iface, within)
+	if err != nil || kept {
+		return address, err
 	}
-	return addresses, nil
+	if address, err = s.take(within, r.Owner); err == nil {
+		r.reserve(address, iface)
+	}
+	return address, err
 }
 
 // keep is the address that the record's owner has in the range. One whose link
@@ -59,7 +52,7 @@ func (s *Store) take(within Range, owner string) (netip.Addr, error) {
 		return netip.Addr{}, fmt.Errorf("reserve %s for %q: %w", address, owner, err)
 	}
 	s.step("link in place")
-	if err := s.writeLastAddress(within.family(), address); err != nil {
+	if err := s.writeLastAddress(address); err != nil {
 		return netip.Addr{}, fmt.Errorf("reserve %s for %q: %w", address, owner, err)
 	}
 	s.step("last address written")
@@ -68,7 +61,7 @@ func (s *Store) take(within Range, owner string) (netip.Addr, error) {
 
 // nextFree looks once around the range, from the address handed out last.
 func (s *Store) nextFree(within Range) (netip.Addr, error) {
-	address := s.lastAddress(within.family())
+	address := s.lastAddress()
 	for range within.Size() {
 		address = within.next(address)
 		free, err := s.free(address)

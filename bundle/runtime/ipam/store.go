@@ -38,7 +38,7 @@ func (a Attachment) owner() string {
 	return a.Pod
 }
 
-// ErrExhausted says that every address of a range is held by a live sandbox.
+// ErrExhausted says that every address of the range is held by a live sandbox.
 var ErrExhausted = errors.New("no free address")
 
 // Open makes the store below dir if needed and locks it.
@@ -64,28 +64,28 @@ func Open(dir string) (*Store, error) {
 // Close gives the lock back.
 func (s *Store) Close() error { return s.lock.Close() }
 
-// Attach gives the attachment one address of each range: those that its pod
-// has on the interface already, or free ones, which its pod has from now on.
-// Called again for the same attachment it gives the same addresses. The error
+// Attach gives the attachment an address of the range: the one that its pod
+// has on the interface already, or a free one, which its pod has from now on.
+// Called again for the same attachment it gives the same address. The error
 // wraps [ErrExhausted] when every address is in use.
-func (s *Store) Attach(a Attachment, ranges []Range) ([]netip.Addr, error) {
+func (s *Store) Attach(a Attachment, within Range) (netip.Addr, error) {
 	if owner := a.owner(); !isOwnerName(owner) {
-		return nil, fmt.Errorf("pod UID or container ID %q can't be a file name", owner)
+		return netip.Addr{}, fmt.Errorf("pod UID or container ID %q can't be a file name", owner)
 	}
 	r, err := s.readOrRebuild(a)
 	if err != nil {
-		return nil, err
+		return netip.Addr{}, err
 	}
-	addresses, err := s.reserve(r, a.Interface, ranges)
+	address, err := s.reserve(r, a.Interface, within)
 	if err != nil {
-		return nil, err
+		return netip.Addr{}, err
 	}
 	r.attach(attachment{Network: a.Network, Container: a.Container, Interface: a.Interface, Boot: s.boot})
-	r.Changed, r.Gone = s.now().UTC(), false
+	r.Changed = s.now().UTC()
 	if err := s.write(r); err != nil {
-		return nil, fmt.Errorf("record the addresses of %q: %w", r.Owner, err)
+		return netip.Addr{}, fmt.Errorf("record the address of %q: %w", r.Owner, err)
 	}
-	return addresses, nil
+	return address, nil
 }
 
 // Detach ends an attachment. The addresses of a pod stay its own; those of a
@@ -101,45 +101,20 @@ func (s *Store) Detach(a Attachment) error {
 	return s.settle(r)
 }
 
-// Held gives the addresses of a live attachment; none when it isn't known.
-func (s *Store) Held(a Attachment, ranges []Range) ([]netip.Addr, error) {
+// Held gives the address of a live attachment; an invalid one when it isn't known.
+func (s *Store) Held(a Attachment, within Range) (netip.Addr, error) {
 	r, err := s.read(a.owner())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return netip.Addr{}, nil
 	}
 	if err != nil {
-		return nil, err
+		return netip.Addr{}, err
 	}
-	if !r.detach(a) {
-		return nil, nil
+	address, listed := r.address(a.Interface, within)
+	if !r.detach(a) || !listed || s.linked(address) != r.Owner {
+		return netip.Addr{}, nil
 	}
-	var held []netip.Addr
-	for _, within := range ranges {
-		if address, listed := r.address(a.Interface, within); listed && s.linked(address) == r.Owner {
-			held = append(held, address)
-		}
-	}
-	return held, nil
-}
-
-// Release says that a pod is gone. Its addresses are free at once, or with the
-// DEL of the last sandbox that still uses them. An unknown pod is no error.
-func (s *Store) Release(pod string) error {
-	if !isOwnerName(pod) {
-		return fmt.Errorf("release %q: not a pod UID", pod)
-	}
-	r, err := s.read(pod)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if errors.Is(err, errDamaged) {
-		r, err = s.rebuild(pod, "")
-	}
-	if err != nil {
-		return fmt.Errorf("release %q: %w", pod, err)
-	}
-	r.Gone = true
-	return s.settle(r)
+	return address, nil
 }
 
 // settle writes a record whose attachments changed, or removes it when it

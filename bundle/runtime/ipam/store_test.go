@@ -3,7 +3,6 @@ package ipam
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -33,7 +32,7 @@ func TestFreedAddressRests(t *testing.T) {
 	for _, pod := range []string{"a", "b", "c", "d"} {
 		got = append(got, attach(t, s, sandbox(pod, "c-"+pod), within))
 		detach(t, s, sandbox(pod, "c-"+pod))
-		must.Succeed(t, s.Release(pod))
+		release(t, s, pod)
 	}
 	if diff := cmp.Diff([]string{"10.88.0.2", "10.88.0.3", "10.88.0.4", "10.88.0.2"}, got); diff != "" {
 		t.Errorf("addresses in turn (-want +got):\n%s", diff)
@@ -79,44 +78,18 @@ func TestInterfacesHaveAddressesOfTheirOwn(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		release func(s *Store, dir string) error
-	}{
-		{"through the store", func(s *Store, _ string) error { return s.Release("pod-a") }},
-		{"by removing the file", func(_ *Store, dir string) error { return os.Remove(filepath.Join(dir, "pods", "pod-a")) }},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
-			s := testStore(t, dir, "", &clock{})
-			within := testRange(t, 2)
-			attach(t, s, sandbox("pod-a", "c1"), within)
-			second := attach(t, s, sandbox("pod-b", "c2"), within)
-			detach(t, s, sandbox("pod-a", "c1"))
-			must.Succeed(t, tt.release(s, dir))
-			if got := attach(t, s, sandbox("pod-c", "c3"), within); got != "10.88.0.2" {
-				t.Errorf("pod-c has %s, want the released one", got)
-			}
-			if got := attach(t, s, sandbox("pod-b", "c4"), within); got != second {
-				t.Errorf("pod-b has %s, had %s", got, second)
-			}
-		})
-	}
-}
-
-func TestReleaseWaitsForTheLastSandbox(t *testing.T) {
 	s := testStore(t, t.TempDir(), "", &clock{})
-	within := testRange(t, 1)
+	within := testRange(t, 2)
 	attach(t, s, sandbox("pod-a", "c1"), within)
-	must.Succeed(t, s.Release("pod-a"))
-	if _, err := s.Attach(sandbox("pod-b", "c2"), []Range{within}); !errors.Is(err, ErrExhausted) {
-		t.Errorf("error %v, want ErrExhausted: a sandbox of pod-a still has the address", err)
-	}
+	second := attach(t, s, sandbox("pod-b", "c2"), within)
 	detach(t, s, sandbox("pod-a", "c1"))
-	if _, err := os.Stat(s.recordPath("pod-a")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("record of pod-a: %v, want none", err)
+	release(t, s, "pod-a")
+	if got := attach(t, s, sandbox("pod-c", "c3"), within); got != "10.88.0.2" {
+		t.Errorf("pod-c has %s, want the released one", got)
 	}
-	attach(t, s, sandbox("pod-b", "c2"), within)
+	if got := attach(t, s, sandbox("pod-b", "c4"), within); got != second {
+		t.Errorf("pod-b has %s, had %s", got, second)
+	}
 }
 
 func TestExhaustedRangeReclaimsTheOldestIdlePod(t *testing.T) {
@@ -133,7 +106,7 @@ func TestExhaustedRangeReclaimsTheOldestIdlePod(t *testing.T) {
 	if got := attach(t, s, sandbox("old", "c2"), within); got != "10.88.0.2" {
 		t.Errorf("old has %s, want its own", got)
 	}
-	if _, err := s.Attach(sandbox("one-more", "c3"), []Range{within}); !errors.Is(err, ErrExhausted) {
+	if _, err := s.Attach(sandbox("one-more", "c3"), within); !errors.Is(err, ErrExhausted) {
 		t.Errorf("error %v, want ErrExhausted", err)
 	}
 }
@@ -181,7 +154,7 @@ func TestAddressOfSomebodyElseIsNotKept(t *testing.T) {
 	saved, err := os.ReadFile(s.recordPath("pod-a"))
 	must.Succeed(t, err)
 	must.Succeed(t, s.remove(&record{Owner: "pod-a", Addresses: []reservation{{address(before), "eth0"}}}))
-	must.Succeed(t, s.writeLastAddress(4, address("10.88.0.6")))
+	must.Succeed(t, s.writeLastAddress(address("10.88.0.6")))
 	if got := attach(t, s, sandbox("pod-b", "c2"), within); got != before {
 		t.Fatalf("pod-b has %s, want %s for this test", got, before)
 	}
@@ -189,21 +162,6 @@ func TestAddressOfSomebodyElseIsNotKept(t *testing.T) {
 	must.Succeed(t, os.WriteFile(s.recordPath("pod-a"), saved, 0o600))
 	if got := attach(t, s, sandbox("pod-a", "c3"), within); got == before {
 		t.Errorf("pod-a and pod-b both have %s", got)
-	}
-}
-
-func TestDualStack(t *testing.T) {
-	config := &Config{DataDir: t.TempDir()}
-	must.Succeed(t, config.Subnet.UnmarshalText([]byte("10.88.0.0/24")), config.Subnet6.UnmarshalText([]byte("fd00::/64")))
-	ranges, err := config.ranges()
-	must.Succeed(t, err)
-	s := testStore(t, config.DataDir, "", &clock{})
-	for _, container := range []string{"c1", "c2"} {
-		got, err := s.Attach(sandbox("pod-a", container), ranges)
-		must.Succeed(t, err)
-		if len(got) != 2 || got[0].String() != "10.88.0.2" || got[1].String() != "fd00::2" {
-			t.Errorf("%s has %v", container, got)
-		}
 	}
 }
 
@@ -234,7 +192,7 @@ func TestReady(t *testing.T) {
 	within := testRange(t, 2)
 	check := func(when string, want error) {
 		t.Helper()
-		if err := s.Ready([]Range{within}); !errors.Is(err, want) {
+		if err := s.Ready(within); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", when, err, want)
 		}
 	}
@@ -244,14 +202,14 @@ func TestReady(t *testing.T) {
 	check("every pod has a sandbox", ErrExhausted)
 	detach(t, s, sandbox("pod-a", "c1"))
 	check("pod-a can be reclaimed", nil)
-	must.Succeed(t, s.Release("pod-a"))
+	release(t, s, "pod-a")
 	check("pod-a is released", nil)
 }
 
 func TestOwnerThatIsNoFileName(t *testing.T) {
 	s := testStore(t, t.TempDir(), "", &clock{})
 	for _, pod := range []string{"../x", "a/b", ".new", "a b", "container:c1:x"} {
-		if _, err := s.Attach(sandbox(pod, "c1"), []Range{testRange(t, 5)}); err == nil {
+		if _, err := s.Attach(sandbox(pod, "c1"), testRange(t, 5)); err == nil {
 			t.Errorf("pod UID %q was taken", pod)
 		}
 	}
@@ -279,9 +237,9 @@ func BenchmarkSandbox(b *testing.B) {
 			}
 			s.Close()
 			for b.Loop() {
-				once(b, dir, func(s *Store) error { _, err := s.Attach(sandbox("pod", "c"), []Range{within}); return err })
+				once(b, dir, func(s *Store) error { _, err := s.Attach(sandbox("pod", "c"), within); return err })
 				once(b, dir, func(s *Store) error { return s.Detach(sandbox("pod", "c")) })
-				once(b, dir, func(s *Store) error { return s.Release("pod") })
+				once(b, dir, func(s *Store) error { return os.Remove(s.recordPath("pod")) })
 			}
 		})
 	}

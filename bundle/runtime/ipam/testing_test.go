@@ -60,11 +60,17 @@ func sandbox(pod, container string) Attachment {
 // attach gives the single address of an attachment.
 func attach(t testing.TB, s *Store, a Attachment, within Range) string {
 	t.Helper()
-	addresses, err := s.Attach(a, []Range{within})
+	address, err := s.Attach(a, within)
 	if err != nil {
 		t.Fatalf("attach %+v: %v", a, err)
 	}
-	return addresses[0].String()
+	return address.String()
+}
+
+// release is what lifepod does when a pod is gone.
+func release(t testing.TB, s *Store, pod string) {
+	t.Helper()
+	must.Succeed(t, os.Remove(s.recordPath(pod)))
 }
 
 func detach(t testing.TB, s *Store, a Attachment) {

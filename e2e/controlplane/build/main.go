@@ -38,11 +38,10 @@ func main() {
 	kubelet := flag.Bool("kubelet", false, "build the kubelet instead of the control plane")
 	drivers := flag.Bool("drivers", false, "build drivers of devices instead of the control plane")
 	version := flag.String("kubernetes", "", "build what is of this version of Kubernetes, such as v1.35.4 (default: that of cluster/go.mod)")
-	force := flag.Bool("force", false, "build even when nothing has changed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := build(ctx, *version, alone{kubelet: *kubelet, drivers: *drivers}, *force); err != nil {
+	if err := build(ctx, *version, alone{kubelet: *kubelet, drivers: *drivers}); err != nil {
 		fmt.Fprintf(os.Stderr, "e2e/controlplane/build: %v\n", err)
 		os.Exit(1)
 	}
@@ -51,7 +50,7 @@ func main() {
 // alone is what is built instead of a control plane.
 type alone struct{ kubelet, drivers bool }
 
-func build(ctx context.Context, version string, instead alone, force bool) error {
+func build(ctx context.Context, version string, instead alone) error {
 	target := controlPlane
 	switch {
 	case instead.drivers && (version != "" || instead.kubelet):
@@ -69,7 +68,7 @@ func build(ctx context.Context, version string, instead alone, force bool) error
 	case instead.drivers:
 		target = driversAlone
 	}
-	return target.build(ctx, force)
+	return target.build(ctx)
 }
 
 // target is what one run builds, with one go command, so that the packages that
@@ -102,12 +101,12 @@ var (
 	kubeletAlone = target{name: "kubelet", packages: kubelet, module: "cluster", folder: cache}
 )
 
-func (t target) build(ctx context.Context, force bool) error {
+func (t target) build(ctx context.Context) error {
 	stamp, err := t.stamp(ctx)
 	if err != nil {
 		return err
 	}
-	if !force && t.upToDate(stamp) {
+	if t.upToDate(stamp) {
 		slog.Debug("up to date", "target", t.name)
 		return nil
 	}
