@@ -15,8 +15,11 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
+	"github.com/lifepod/lifepod/bench/process"
 	"github.com/lifepod/lifepod/bench/testbed"
 	"github.com/lifepod/lifepod/e2e/controlplane"
 	"github.com/lifepod/lifepod/e2e/jobset"
@@ -37,6 +40,7 @@ type bench struct {
 	exited  chan time.Time // when a worker has exited
 	started started
 	nodes   *exec.Cmd
+	pids    map[string]int
 	closers testbed.Closers
 }
 
@@ -58,14 +62,31 @@ func open(ctx context.Context, p plan) (b *bench, err error) {
 		return b, err
 	}
 	b.closers.Add(b.plane.Close)
-	if b.client, err = kubernetes.NewForConfig(b.plane.RESTConfig()); err != nil {
+	if b.client, err = newClient(b.plane.RESTConfig()); err != nil {
 		return b, err
 	}
 	if b.jobset, err = jobset.Start(ctx, jobset.Config{Plane: b.plane, Dir: dir, QPS: manyRequests}); err != nil {
 		return b, err
 	}
 	b.closers.Add(b.jobset.Close)
-	return b, b.startNodes(ctx, dir)
+	if err := b.startNodes(ctx, dir); err != nil {
+		return b, err
+	}
+	of := b.plane.PIDs()
+	b.pids = map[string]int{
+		"etcd": of[0], apiServer: of[1], "scheduler": of[2], "controllers": of[3],
+		"JobSet controller": b.jobset.PID(), "nodes": b.nodes.Process.Pid, "this program": os.Getpid(),
+	}
+	return b, nil
+}
+
+const apiServer = "API server"
+
+func newClient(config *rest.Config) (kubernetes.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	config.AcceptContentTypes, config.ContentType = runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON, runtime.ContentTypeProtobuf
+	return kubernetes.NewForConfig(config)
 }
 
 // startNodes starts the process of the nodes and waits until the cluster knows them.
@@ -188,4 +209,17 @@ func (b *bench) read(out io.Reader, ready chan<- struct{}) {
 			}
 		}
 	}
+}
+
+// cpu is what each process has used.
+func (b *bench) cpu() (map[string]time.Duration, error) {
+	used := map[string]time.Duration{}
+	for name, pid := range b.pids {
+		t, err := process.CPUTime(pid)
+		if err != nil {
+			return nil, err
+		}
+		used[name] = t
+	}
+	return used, nil
 }

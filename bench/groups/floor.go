@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifepod/lifepod/bench/bare"
 	"github.com/lifepod/lifepod/bench/testbed"
@@ -21,16 +22,24 @@ const bareNamespace, nobody = "bare", "none"
 
 // floor writes what a restart writes: two statuses of as many other pods, which nobody owns and no node runs. It has one client, as the
 // nodes have, and as many writes under way at the same time.
-type floor struct{ *bench }
+type floor struct {
+	*bench
+	client kubernetes.Interface
+	pods   int
+}
 
 func (b *bench) newFloor(ctx context.Context) (*floor, error) {
 	testbed.Progress("%d pods for the bare writes", b.plan.pods)
+	client, err := newClient(b.plane.RESTConfig())
+	if err != nil {
+		return nil, err
+	}
 	object := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: bareNamespace}}
-	if _, err := b.client.CoreV1().Namespaces().Create(ctx, object, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Namespaces().Create(ctx, object, metav1.CreateOptions{}); err != nil {
 		return nil, err
 	}
 	for {
-		_, err := b.client.CoreV1().ServiceAccounts(bareNamespace).Get(ctx, "default", metav1.GetOptions{})
+		_, err := client.CoreV1().ServiceAccounts(bareNamespace).Get(ctx, "default", metav1.GetOptions{})
 		if err == nil {
 			break
 		}
@@ -38,11 +47,11 @@ func (b *bench) newFloor(ctx context.Context) (*floor, error) {
 			return nil, fmt.Errorf("wait for the service account of namespace %s: %w", bareNamespace, err)
 		}
 	}
-	return &floor{b}, bare.Together(atOnce, b.plan.pods, func(i int) error {
+	return &floor{b, client, b.plan.pods}, bare.Together(atOnce, b.plan.pods, func(i int) error {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: barePod(i)}}
 		pod.Spec.SchedulerName, pod.Spec.AutomountServiceAccountToken = nobody, new(false)
 		pod.Spec.Containers = []v1.Container{{Name: "worker", Image: "lifepod.dev/toolbox:1"}}
-		_, err := b.client.CoreV1().Pods(bareNamespace).Create(ctx, pod, metav1.CreateOptions{})
+		_, err := client.CoreV1().Pods(bareNamespace).Create(ctx, pod, metav1.CreateOptions{})
 		return err
 	})
 }
@@ -52,12 +61,24 @@ func barePod(i int) string { return fmt.Sprintf("bare-%d", i) }
 // atOnce is how many bare pods are created at the same time. The JobSet controller is asked about each, and has ten seconds to answer.
 const atOnce = 32
 
-// measure writes two statuses of each pod, as a restart does, and says how long it took. All pods get the first one before any gets the
-// second.
-func (f *floor) measure(ctx context.Context, attempt int) (time.Duration, error) {
+// measure writes when what was done before has come to rest, and says how long it took and how many events came of it.
+func (f *floor) measure(ctx context.Context, attempt int) (took time.Duration, events float64, err error) {
+	before, err := f.watchEvents(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	if took, err = f.write(ctx, attempt); err != nil {
+		return 0, 0, err
+	}
+	events, err = f.watchEvents(ctx)
+	return took, events - before, err
+}
+
+// write writes two statuses of each pod, as a restart does. All pods get the first one before any gets the second.
+func (f *floor) write(ctx context.Context, attempt int) (time.Duration, error) {
 	began := time.Now()
 	for _, status := range []func(i, attempt int) v1.PodStatus{endedStatus, runningStatus} {
-		err := bare.Together(min(nodes.StatusesInFlight, f.plan.pods), f.plan.pods, func(i int) error {
+		err := bare.Together(min(nodes.StatusesInFlight, f.pods), f.pods, func(i int) error {
 			patch, err := json.Marshal(v1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{lifecycle.AttemptAnnotation: fmt.Sprint(attempt)}}, Status: status(i, attempt),
 			})

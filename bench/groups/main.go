@@ -23,6 +23,7 @@ type plan struct {
 	pods     int
 	attempts int
 	every    time.Duration
+	names    bool
 	slow     float64
 	lost     float64
 	qps      int
@@ -51,6 +52,7 @@ func run(ctx context.Context) error {
 	flag.IntVar(&p.pods, "pods", 200, "members of a group, each on a node of its own")
 	flag.IntVar(&p.attempts, "rounds", 5, "restarts of each group that are measured, after a first one")
 	flag.DurationVar(&p.every, "every", 20*time.Second, "for how long all run before a worker exits; it has to leave time for the bare writes")
+	flag.BoolVar(&p.names, "dns", true, "the JobSet has a Service, whose EndpointSlices follow its pods")
 	flag.Float64Var(&p.slow, "slow", 0, "per cent of the nodes on which calls of the container runtime take ten times as long")
 	flag.Float64Var(&p.lost, "lost", 0, "per cent of the nodes that are lost as the worker exits: their pods are deleted by force, and made again on spare nodes")
 	flag.IntVar(&p.qps, "qps", manyRequests, "requests a second of scheduler and controllers, which make and place the pods at first; in a round they make few")

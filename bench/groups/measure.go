@@ -32,7 +32,10 @@ type group struct {
 type taken struct {
 	living, started, run time.Duration // from the exit until members that live have announced the attempt, all workers have started, all run
 	back                 time.Duration // from when the last member was bound that was made again until all workers have started
-	writes               int64
+	before, writes       int64         // until all workers have started, and in all
+	events               float64       // of pods, that all watchers got
+	bareEvents           float64       // the same of the bare writes
+	cpu                  map[string]time.Duration
 }
 
 // measure makes the floor, and then takes a group of each way through its rounds.
@@ -71,7 +74,7 @@ func (g *group) measure(ctx context.Context, floor *floor) error {
 		}
 		testbed.Progress("round %d: all started after %v, all run again after %v", i, ms(r.started), ms(r.run))
 		var bare time.Duration
-		if bare, err = floor.measure(ctx, i+1); i > 0 && err == nil {
+		if bare, r.bareEvents, err = floor.measure(ctx, i+1); i > 0 && err == nil {
 			testbed.Progress("  the bare writes took %v", ms(bare))
 			g.attempts, g.bare = append(g.attempts, r), append(g.bare, bare)
 		}
@@ -136,9 +139,16 @@ func (g *group) awaitExit(ctx context.Context, prepare func() error) (time.Time,
 
 // measureAttempt waits for the exit, and until all run again; it returns the attempt in which they do.
 func (g *group) measureAttempt(ctx context.Context, before string) (r taken, attempt string, err error) {
+	var events float64
+	var used map[string]time.Duration
 	var lost []string
 	exited, err := g.awaitExit(ctx, func() (err error) {
-		lost, err = g.condemn(ctx)
+		if lost, err = g.condemn(ctx); err == nil {
+			events, err = g.watchEvents(ctx)
+		}
+		if err == nil {
+			used, err = g.cpu()
+		}
 		return err
 	})
 	if err != nil {
@@ -156,13 +166,24 @@ func (g *group) measureAttempt(ctx context.Context, before string) (r taken, att
 	if err != nil {
 		return r, "", err
 	}
+	r.before = g.writes.Load() - writes
 	attempt, at, err := g.awaitAttempt(ctx, before)
 	if err != nil {
 		return r, "", err
 	}
 	r.living, r.started, r.run, r.back = living.Sub(exited), last.Sub(exited), at.Sub(exited), last.Sub(bound)
-	err = testbed.Sleep(ctx, untilRest)
+	if r.cpu, err = g.cpu(); err != nil {
+		return r, "", err
+	}
+	for name := range r.cpu {
+		r.cpu[name] -= used[name]
+	}
+	if err := testbed.Sleep(ctx, untilRest); err != nil {
+		return r, "", err
+	}
 	r.writes = g.writes.Load() - writes
+	r.events, err = g.watchEvents(ctx)
+	r.events -= events
 	return r, attempt, err
 }
 
@@ -203,7 +224,7 @@ func (g *group) attempt(pod *v1.Pod) string {
 
 // standStill has the API server stand still while a worker exits, until all have started.
 func (g *group) standStill(ctx context.Context) error {
-	pid := g.plane.PIDs()[1] // of the API server
+	pid := g.pids[apiServer]
 	exited, err := g.awaitExit(ctx, func() error { return syscall.Kill(pid, syscall.SIGSTOP) })
 	if err == nil {
 		var last time.Time

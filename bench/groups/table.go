@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lifepod/lifepod/bench/times"
@@ -14,6 +17,7 @@ func (g *group) print(out io.Writer) {
 	if len(g.attempts) == 0 {
 		return
 	}
+	n := float64(g.plan.pods)
 	fmt.Fprintf(out, "%s of %d members on as many simulated nodes. Rounds: %d\n", g.title, g.plan.pods, len(g.attempts))
 	fmt.Fprintf(out, "%-52s %10s %10s\n", "from the exit of a worker until", "median", "max")
 	row := func(what string, took []time.Duration) {
@@ -35,12 +39,31 @@ func (g *group) print(out io.Writer) {
 	if g.idle > 0 {
 		figure("all have started while the API server stood still", ms(g.idle).String())
 	}
-	writes := 0.0
-	for _, r := range g.attempts {
-		writes += float64(r.writes)
+	mean := func(of func(taken) float64) string {
+		return fmt.Sprintf("%.2f", sum(g.attempts, of)/float64(len(g.attempts))/n)
 	}
-	figure("writes for each member and round", fmt.Sprintf("%.2f", writes/float64(len(g.attempts)*g.plan.pods)))
-	fmt.Fprintln(out)
+	figure("writes of a member until all workers have started", mean(func(r taken) float64 { return float64(r.before) }))
+	figure("  in the whole round", mean(func(r taken) float64 { return float64(r.writes) }))
+	figure("events that all watchers got, for each member", mean(func(r taken) float64 { return r.events }))
+	figure("  the same of the bare writes", mean(func(r taken) float64 { return r.bareEvents }))
+	fmt.Fprintf(out, "CPU time of a round until all run, mean: %s\n\n", g.cpuText())
+}
+
+// cpuText is what each process has used, those first that have used most.
+func (g *group) cpuText() string {
+	used := map[string]time.Duration{}
+	all := time.Duration(0)
+	for _, r := range g.attempts {
+		for name, t := range r.cpu {
+			used[name] += t / time.Duration(len(g.attempts))
+			all += t / time.Duration(len(g.attempts))
+		}
+	}
+	var parts []string
+	for _, name := range slices.SortedFunc(maps.Keys(used), func(a, b string) int { return cmp.Compare(used[b], used[a]) }) {
+		parts = append(parts, fmt.Sprintf("%s %v", name, ms(used[name])))
+	}
+	return fmt.Sprintf("%v; %s", ms(all), strings.Join(parts, ", "))
 }
 
 func ratio(of, by []time.Duration) string {
@@ -49,9 +72,16 @@ func ratio(of, by []time.Duration) string {
 
 func median(of []time.Duration) time.Duration { return times.Quantile(of, 0.5) }
 
-func each(all []taken, of func(taken) time.Duration) (list []time.Duration) {
+func each[What any](all []taken, of func(taken) What) (list []What) {
 	for _, one := range all {
 		list = append(list, of(one))
 	}
 	return list
+}
+
+func sum(all []taken, of func(taken) float64) (s float64) {
+	for _, one := range all {
+		s += of(one)
+	}
+	return s
 }

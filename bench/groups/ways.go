@@ -58,7 +58,7 @@ kind: JobSet
 metadata: {name: train}
 spec:
   failurePolicy: {maxRestarts: 1000000, restartStrategy: InPlaceRestart}
-  network: {enableDNSHostnames: true}
+  network: {enableDNSHostnames: NAMES}
   replicatedJobs:
   - name: workers
     replicas: 1
@@ -67,7 +67,7 @@ spec:
 
 // ways are those that are measured, the same pods each time.
 func ways(p plan) []way {
-	in := strings.NewReplacer("PODS", fmt.Sprint(p.pods))
+	in := strings.NewReplacer("NAMES", fmt.Sprint(p.names), "PODS", fmt.Sprint(p.pods))
 	members := fmt.Sprintf(template, ", lifepod.dev/group-name: train", `lifepod.dev/group: members, lifepod.dev/group-size: "PODS"`)
 	jobSet := fmt.Sprintf(template, "", "lifepod.dev/group: jobset")
 	return []way{

@@ -197,6 +197,9 @@ func (c *Controller) await(ctx context.Context) error {
 // Module is the folder of JobSet's sources.
 func (c *Controller) Module() string { return c.module }
 
+// PID is that of its process.
+func (c *Controller) PID() int { return c.process.PID() }
+
 // LastLines are the last ones of its log.
 func (c *Controller) LastLines(count int) []byte { return c.process.LastLines(count) }
 
