@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/csi"
@@ -24,7 +25,7 @@ type registered struct{ endpoint chan string }
 
 // Validate is that of the node.
 func (r registered) Validate(name, endpoint string, versions []string) error {
-	return csi.NewRegistry(csi.RegistryConfig{Log: slog.New(slog.DiscardHandler)}).Validate(name, endpoint, versions)
+	return csi.NewRegistry(csi.RegistryConfig{Client: fake.NewClientset(), Log: slog.New(slog.DiscardHandler)}).Validate(name, endpoint, versions)
 }
 
 func (r registered) Register(_ context.Context, name, endpoint string, _ []string) error {
