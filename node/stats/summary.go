@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
-
-	"github.com/lifepod/lifepod/cri"
 )
 
 // SummaryHandler answers /stats/summary.
@@ -47,13 +46,13 @@ func (s *Stats) Summary(ctx context.Context) (*statsapi.Summary, error) {
 	if node.Network, err = network(); err != nil {
 		return nil, err
 	}
-	if node.Fs, err = fileSystem(s.Pods.Dir); err != nil {
+	if node.Fs, err = FileSystem(s.Pods.Dir); err != nil {
 		return nil, err
 	}
 	if node.Runtime, err = s.imageFileSystems(ctx); err != nil {
 		return nil, err
 	}
-	if node.Rlimit, err = processLimits(); err != nil {
+	if node.Rlimit, err = Processes(); err != nil {
 		return nil, err
 	}
 	list := s.podUsages(sandboxes)
@@ -85,14 +84,9 @@ func (s *Stats) CPUAndMemory(ctx context.Context) (*statsapi.Summary, error) {
 
 // imageFileSystems are those of images and of writable layers.
 func (s *Stats) imageFileSystems(ctx context.Context) (*statsapi.RuntimeStats, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	answer, err := s.Images.ImageFsInfo(ctx, &runtimeapi.ImageFsInfoRequest{})
+	answer, err := s.imageFsInfo(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("ask the runtime what images use: %s", cri.Text(err))
-	}
-	if len(answer.ImageFilesystems) == 0 {
-		return nil, fmt.Errorf("ask the runtime what images use: it names no file system")
+		return nil, fmt.Errorf("ask the runtime what images use: %w", err)
 	}
 	images := s.usedOf(answer.ImageFilesystems[0])
 	layers := images
@@ -106,7 +100,7 @@ func (s *Stats) imageFileSystems(ctx context.Context) (*statsapi.RuntimeStats, e
 // state if it can be seen from here.
 func (s *Stats) usedOf(used *runtimeapi.FilesystemUsage) *statsapi.FsStats {
 	stats := &statsapi.FsStats{}
-	if fs, err := fileSystem(used.GetFsId().GetMountpoint()); err == nil {
+	if fs, err := FileSystem(used.GetFsId().GetMountpoint()); err == nil {
 		stats = fs
 	}
 	stats.Time, stats.UsedBytes, stats.InodesUsed = at(used.Timestamp), value(used.UsedBytes), value(used.InodesUsed)
@@ -166,7 +160,7 @@ func (s *Stats) rootfs(layer *runtimeapi.FilesystemUsage) *statsapi.FsStats {
 
 func addSwap(a, b *statsapi.SwapStats) *statsapi.SwapStats {
 	if a == nil || b == nil {
-		return either(a, b)
+		return cmp.Or(a, b)
 	}
 	return &statsapi.SwapStats{
 		Time: b.Time, SwapUsageBytes: sum(a.SwapUsageBytes, b.SwapUsageBytes), SwapAvailableBytes: sum(a.SwapAvailableBytes, b.SwapAvailableBytes),
@@ -175,7 +169,7 @@ func addSwap(a, b *statsapi.SwapStats) *statsapi.SwapStats {
 
 func addCPU(a, b *statsapi.CPUStats) *statsapi.CPUStats {
 	if a == nil || b == nil {
-		return either(a, b)
+		return cmp.Or(a, b)
 	}
 	return &statsapi.CPUStats{
 		Time: b.Time, UsageNanoCores: sum(a.UsageNanoCores, b.UsageNanoCores), UsageCoreNanoSeconds: sum(a.UsageCoreNanoSeconds, b.UsageCoreNanoSeconds),
@@ -184,23 +178,11 @@ func addCPU(a, b *statsapi.CPUStats) *statsapi.CPUStats {
 
 func addMemory(a, b *statsapi.MemoryStats) *statsapi.MemoryStats {
 	if a == nil || b == nil {
-		return either(a, b)
+		return cmp.Or(a, b)
 	}
 	return &statsapi.MemoryStats{
 		Time: b.Time, AvailableBytes: sum(a.AvailableBytes, b.AvailableBytes), UsageBytes: sum(a.UsageBytes, b.UsageBytes),
 		WorkingSetBytes: sum(a.WorkingSetBytes, b.WorkingSetBytes), RSSBytes: sum(a.RSSBytes, b.RSSBytes),
 		PageFaults: sum(a.PageFaults, b.PageFaults), MajorPageFaults: sum(a.MajorPageFaults, b.MajorPageFaults),
 	}
-}
-
-// either is the one that is there, copied: it is going to be a sum.
-func either[T any](a, b *T) *T {
-	if a == nil {
-		a = b
-	}
-	if a == nil {
-		return nil
-	}
-	copied := *a
-	return &copied
 }
