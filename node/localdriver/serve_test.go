@@ -59,7 +59,7 @@ func TestServe(t *testing.T) {
 		"node: %v (%v)", info, err)
 	from, done := m.create("a", 16*megabyte, true, nil), make(chan struct{})
 	m.calls.Go(func() {
-		<-m.ending
+		<-m.ctx.Done()
 		close(done)
 	})
 	end()
@@ -71,7 +71,7 @@ func TestServe(t *testing.T) {
 	}
 	_, err = m.CreateSnapshot(t.Context(), &csispec.CreateSnapshotRequest{Name: "s", SourceVolumeId: from.GetVolumeId()})
 	assert.True(t, status.Code(err) == codes.Unavailable, "a call to a driver that has ended: %v, want Unavailable", err)
-	assert.Fails(t, assert.ErrorOf(copyImage(m.volumes.image("a"), filepath.Join(t.TempDir(), "copy"), m.ending)), "a copy was not broken off")
+	assert.Fails(t, assert.ErrorOf(copyImage(m.ctx, m.volumes.image("a"), filepath.Join(t.TempDir(), "copy"))), "a copy was not broken off")
 }
 
 // A volume says that no pod had it yet until it is staged for one, also if it is a copy of one that

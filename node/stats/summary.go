@@ -34,15 +34,11 @@ func (s *Stats) SummaryHandler() http.Handler {
 
 // Summary is all that is known.
 func (s *Stats) Summary(ctx context.Context) (*statsapi.Summary, error) {
-	sandboxes, err := s.running(ctx)
+	summary, sandboxes, err := s.usage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	node, err := s.nodeUsage()
-	if err != nil {
-		return nil, err
-	}
-	node.StartTime = metav1.NewTime(s.boot)
+	node := &summary.Node
 	if node.Network, err = network(); err != nil {
 		return nil, err
 	}
@@ -55,31 +51,25 @@ func (s *Stats) Summary(ctx context.Context) (*statsapi.Summary, error) {
 	if node.Rlimit, err = Processes(); err != nil {
 		return nil, err
 	}
-	list := s.podUsages(sandboxes)
-	s.addStorage(ctx, list, sandboxes, node.Fs)
-	return &statsapi.Summary{Node: node, Pods: list}, nil
+	s.addStorage(ctx, summary.Pods, sandboxes, node.Fs)
+	return summary, nil
 }
 
 // CPUAndMemory is what is cheap.
 func (s *Stats) CPUAndMemory(ctx context.Context) (*statsapi.Summary, error) {
-	sandboxes, err := s.running(ctx)
+	summary, _, err := s.usage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	node, err := s.nodeUsage()
-	if err != nil {
-		return nil, err
-	}
-	node.StartTime = metav1.NewTime(s.boot)
-	node.IO = nil
-	list := s.podUsages(sandboxes)
-	for i := range list {
-		list[i].Network, list[i].ProcessStats, list[i].IO = nil, nil, nil
-		for j := range list[i].Containers {
-			list[i].Containers[j].IO = nil
+	summary.Node.IO = nil
+	for i := range summary.Pods {
+		pod := &summary.Pods[i]
+		pod.Network, pod.ProcessStats, pod.IO = nil, nil, nil
+		for j := range pod.Containers {
+			pod.Containers[j].IO = nil
 		}
 	}
-	return &statsapi.Summary{Node: node, Pods: list}, nil
+	return summary, nil
 }
 
 // imageFileSystems are those of images and of writable layers.
@@ -107,13 +97,19 @@ func (s *Stats) usedOf(used *runtimeapi.FilesystemUsage) *statsapi.FsStats {
 	return stats
 }
 
-// podUsages are what the pods use, without storage; in the order of sandboxes.
-func (s *Stats) podUsages(sandboxes []sandbox) []statsapi.PodStats {
+// usage is what the machine and the pods use, without network and storage of the machine; pods in the order of sandboxes.
+func (s *Stats) usage(ctx context.Context) (*statsapi.Summary, []sandbox, error) {
+	sandboxes, err := s.running(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	node, err := s.nodeUsage()
+	node.StartTime = metav1.NewTime(s.boot)
 	list := make([]statsapi.PodStats, 0, len(sandboxes))
 	for _, sb := range sandboxes {
 		list = append(list, s.podUsage(sb))
 	}
-	return list
+	return &statsapi.Summary{Node: node, Pods: list}, sandboxes, err
 }
 
 func (s *Stats) podUsage(sb sandbox) statsapi.PodStats {
