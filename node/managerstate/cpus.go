@@ -96,7 +96,7 @@ func WriteCPUs(dir, policy string, state numa.CPUState) error {
 	if err != nil {
 		return err
 	}
-	return write(filepath.Join(dir, cpuFile), struct {
+	return wholefile.WriteJSON(filepath.Join(dir, cpuFile), struct {
 		CPUManagerCheckpoint
 		envelope
 	}{before, sealed})
@@ -145,14 +145,6 @@ func read[S any](file string, empty S, before interface{ check() (S, error) }) (
 		}
 	}
 	return &empty, err
-}
-
-func write(file string, state any) error {
-	data, err := json.Marshal(state)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	return wholefile.Write(file, data)
 }
 
 // Checksum protects a state against changes by hand.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/roster/numa"
 )
 
@@ -69,7 +70,7 @@ func WriteMemory(dir, policy string, state numa.MemoryState) error {
 	if err != nil {
 		return err
 	}
-	return write(filepath.Join(dir, memoryFile), struct {
+	return wholefile.WriteJSON(filepath.Join(dir, memoryFile), struct {
 		MemoryManagerCheckpoint
 		envelope
 	}{before, sealed})

@@ -69,11 +69,7 @@ var errDamaged = errors.New("the checksum is not that of the content")
 
 // Write replaces a checkpoint.
 func Write(path string, data Content) error {
-	text, err := json.Marshal(file{Data: data, Checksum: checksum(data)})
-	if err != nil {
-		return fmt.Errorf("write checkpoint of devices: %w", err)
-	}
-	return wholefile.Write(path, text)
+	return wholefile.WriteJSON(path, file{Data: data, Checksum: checksum(data)})
 }
 
 func checksum(data checkpointData) uint64 {
