@@ -19,24 +19,24 @@ type Client[L runtime.Object] interface {
 
 // Lister reads with a client of a clientset. Choose says which objects are read; nil: all. Told hears what has come of each
 // request; nil: nobody does.
-func Lister[L runtime.Object](clientset any, client Client[L], choose func(*metav1.ListOptions), told func(context.Context, error)) cache.ListerWatcher {
+func Lister[L runtime.Object](clientset any, client Client[L], choose func(*metav1.ListOptions), reported func(context.Context, error)) cache.ListerWatcher {
 	if choose == nil {
 		choose = func(*metav1.ListOptions) {}
 	}
-	if told == nil {
-		told = func(context.Context, error) {}
+	if reported == nil {
+		reported = func(context.Context, error) {}
 	}
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			choose(&options)
 			list, err := client.List(ctx, options)
-			told(ctx, err)
+			reported(ctx, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			choose(&options)
 			events, err := client.Watch(ctx, options)
-			told(ctx, err)
+			reported(ctx, err)
 			return events, err
 		},
 	}, clientset)

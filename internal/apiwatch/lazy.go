@@ -25,7 +25,7 @@ type Lazy[T metav1.Object] struct {
 // each change; both may be nil.
 type LazyOptions[T metav1.Object] struct {
 	What    string
-	From    func(told func(context.Context, error)) cache.ListerWatcher // Lister, of all objects
+	From    func(reported func(context.Context, error)) cache.ListerWatcher // Lister, of all objects
 	Example runtime.Object
 	Trim    func(T) T
 	Changed func()

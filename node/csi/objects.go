@@ -25,8 +25,8 @@ import (
 func newObjects(client kubernetes.Interface, log *slog.Logger, changed func()) *apiwatch.Lazy[*storagev1.CSIDriver] {
 	return apiwatch.NewLazy(apiwatch.LazyOptions[*storagev1.CSIDriver]{
 		What: "CSIDrivers", Example: &storagev1.CSIDriver{}, Changed: changed, Log: log,
-		From: func(told func(context.Context, error)) cache.ListerWatcher {
-			return apiwatch.Lister(client, client.StorageV1().CSIDrivers(), nil, told)
+		From: func(reported func(context.Context, error)) cache.ListerWatcher {
+			return apiwatch.Lister(client, client.StorageV1().CSIDrivers(), nil, reported)
 		},
 	})
 }

@@ -114,7 +114,7 @@ type kind struct {
 	resource string // "configmap", as in Kubernetes' messages
 	empty    object
 
-	lister func(c kubernetes.Interface, namespace string, choose func(*metav1.ListOptions), told func(context.Context, error)) cache.ListerWatcher
+	lister func(c kubernetes.Interface, namespace string, choose func(*metav1.ListOptions), reported func(context.Context, error)) cache.ListerWatcher
 	// immutable says that the object never changes while it exists.
 	immutable func(object) bool
 	// same says whether containers see no difference between two of them.
@@ -125,8 +125,8 @@ type kind struct {
 
 var configMap = &kind{
 	name: "ConfigMap", resource: "configmap", empty: &v1.ConfigMap{},
-	lister: func(c kubernetes.Interface, namespace string, choose func(*metav1.ListOptions), told func(context.Context, error)) cache.ListerWatcher {
-		return apiwatch.Lister(c, c.CoreV1().ConfigMaps(namespace), choose, told)
+	lister: func(c kubernetes.Interface, namespace string, choose func(*metav1.ListOptions), reported func(context.Context, error)) cache.ListerWatcher {
+		return apiwatch.Lister(c, c.CoreV1().ConfigMaps(namespace), choose, reported)
 	},
 	immutable: func(o object) bool { return ptr.Deref(o.(*v1.ConfigMap).Immutable, false) },
 	same: func(a, b object) bool {
@@ -141,8 +141,8 @@ var configMap = &kind{
 
 var secret = &kind{
 	name: "Secret", resource: "secret", empty: &v1.Secret{},
-	lister: func(c kubernetes.Interface, namespace string, choose func(*metav1.ListOptions), told func(context.Context, error)) cache.ListerWatcher {
-		return apiwatch.Lister(c, c.CoreV1().Secrets(namespace), choose, told)
+	lister: func(c kubernetes.Interface, namespace string, choose func(*metav1.ListOptions), reported func(context.Context, error)) cache.ListerWatcher {
+		return apiwatch.Lister(c, c.CoreV1().Secrets(namespace), choose, reported)
 	},
 	immutable: func(o object) bool { return ptr.Deref(o.(*v1.Secret).Immutable, false) },
 	same: func(a, b object) bool {

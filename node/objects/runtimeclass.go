@@ -23,8 +23,8 @@ type RuntimeClasses struct {
 func NewRuntimeClasses(client kubernetes.Interface, log *slog.Logger) *RuntimeClasses {
 	return &RuntimeClasses{apiwatch.NewLazy(apiwatch.LazyOptions[*nodev1.RuntimeClass]{
 		What: "runtime classes", Example: &nodev1.RuntimeClass{}, Trim: trimClass, Log: log,
-		From: func(told func(context.Context, error)) cache.ListerWatcher {
-			return apiwatch.Lister(client, client.NodeV1().RuntimeClasses(), nil, told)
+		From: func(reported func(context.Context, error)) cache.ListerWatcher {
+			return apiwatch.Lister(client, client.NodeV1().RuntimeClasses(), nil, reported)
 		},
 	})}
 }
