@@ -2,8 +2,9 @@ package doctor
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // checkKernel: pidfd_open, which lifepod can't do without, came with 5.3;
@@ -11,35 +12,17 @@ import (
 func checkKernel(h Host) Result {
 	const name = "kernel"
 	release := h.KernelRelease()
-	major, minor, parsed := parseRelease(release)
+	is, err := version.ParseGeneric(release)
 	switch {
-	case !parsed:
+	case err != nil:
 		return warn(name, fmt.Sprintf("unreadable version %q", release), "lifepod needs Linux 5.3 or newer")
-	case older(major, minor, 5, 3):
+	case is.LessThan(version.MajorMinor(5, 3)):
 		return fail(name, release, "lifepod needs Linux 5.3 or newer: upgrade the kernel")
-	case older(major, minor, 5, 8):
+	case is.LessThan(version.MajorMinor(5, 8)):
 		return warn(name, release, "Kubernetes advises Linux 5.8 or newer for cgroup v2: upgrade the kernel")
 	default:
 		return ok(name, release)
 	}
-}
-
-func parseRelease(release string) (major, minor int, parsed bool) {
-	first, rest, _ := strings.Cut(release, ".")
-	second := rest
-	if i := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
-		second = rest[:i]
-	}
-	major, err := strconv.Atoi(first)
-	if err != nil {
-		return 0, 0, false
-	}
-	minor, err = strconv.Atoi(second)
-	return major, minor, err == nil
-}
-
-func older(major, minor, thanMajor, thanMinor int) bool {
-	return major < thanMajor || (major == thanMajor && minor < thanMinor)
 }
 
 func checkNamespaces(h Host) Result {

@@ -9,22 +9,20 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/node/devices"
 	"github.com/lifepod/lifepod/node/register"
-	"github.com/lifepod/lifepod/node/stats"
 	"github.com/lifepod/lifepod/worker"
 )
 
 // allot says which part of the machine pods may use: by name, and together.
 func (s *setup) allot(m *machine, node *register.Node, c *cluster, plugins *devices.Devices) (*devices.Resources, *podsLimiter, error) {
 	k := s.config.Kubelet
-	counts := stats.NewManagerCounts(k)
 	given, err := devices.NewResources(devices.ResourcesConfig{
 		Dir: s.options.rootDir(), Kubelet: k, Reserved: node.Reserved(), Devices: plugins, Runtime: s.calls.Runtime,
-		Counts: counts, Log: s.log,
+		Counts: s.counts.Managers(k), Log: s.log,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	s.counts.Register(counts.Collectors(given.Figures)...)
+	s.counts.CPUs(given.Figures)
 	own := func(uid types.UID, container string) bool { return given.CPUs(uid, container) != nil }
 	m.config.CPULimits.OwnCPUs, m.cgroups.CPULimits.OwnCPUs = own, own
 	limits, err := enforce(s, m, node, c)

@@ -83,10 +83,6 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 	if err := services.Keep(filepath.Join(o.memory().Dir, "services.json")); err != nil {
 		s.log.Warn("containers wait for the API server to tell of services", "err", err)
 	}
-	classes, err := objects.NewRuntimeClasses(client, s.log)
-	if err != nil {
-		return nil, err
-	}
 	claims, err := s.newClaims(client, inbox)
 	if err != nil {
 		return nil, err
@@ -108,7 +104,7 @@ func (s *setup) newCluster(inbox *pods.Inbox, csiChanged func()) (*cluster, erro
 		name: s.name, log: s.log, connection: connection, client: client,
 		statuses: publish.NewStatuses(client, nil, s.log), events: events,
 		mirrors:  &source.Mirrors{Client: client, NodeName: s.name, Refused: mirrorRefusals{events}.tell, Log: s.log},
-		services: services, classes: classes, claims: claims, serving: serving,
+		services: services, classes: objects.NewRuntimeClasses(client, s.log), claims: claims, serving: serving,
 		csi: drivers, volumes: volumes, jobSets: jobSets, groups: &groups.Groups{JobSets: jobSets, Members: s.newMembers(connection, client)},
 	}, nil
 }

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -36,12 +35,9 @@ func placesDir(root string) string { return rootfolder.Agents.In(root) }
 
 // save puts the place into the state folder, where it stays.
 func (p place) save(root string) error {
-	data, err := json.Marshal(p)
+	err := rootfolder.Ensure(placesDir(root), 0o700)
 	if err == nil {
-		err = rootfolder.Ensure(placesDir(root), 0o700)
-	}
-	if err == nil {
-		err = wholefile.Write(filepath.Join(placesDir(root), fmt.Sprintf("%x", sha256.Sum256([]byte(p.Memory)))[:8]+".json"), data)
+		err = wholefile.WriteJSON(filepath.Join(placesDir(root), fmt.Sprintf("%x", sha256.Sum256([]byte(p.Memory)))[:8]+".json"), p)
 	}
 	if err != nil {
 		return fmt.Errorf("say where the node's pods are: %w", err)
@@ -53,9 +49,8 @@ func (p place) save(root string) error {
 func places(root string) (list []place) {
 	entries, _ := os.ReadDir(placesDir(root)) // no folder, no agents
 	for _, entry := range entries {
-		data, err := os.ReadFile(filepath.Join(placesDir(root), entry.Name()))
 		var p place
-		if err == nil && json.Unmarshal(data, &p) == nil && p.Memory != "" {
+		if wholefile.ReadJSON(filepath.Join(placesDir(root), entry.Name()), &p) == nil && p.Memory != "" {
 			list = append(list, p)
 		}
 	}

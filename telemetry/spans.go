@@ -32,7 +32,7 @@ func SpansOf(ctx context.Context, charts []*timeline.Chart, options ...sdk.Trace
 			return nil, err
 		}
 		to := &life{chart: c}
-		provider := sdk.NewTracerProvider(append([]sdk.TracerProviderOption{sdk.WithResource(of), sdk.WithIDGenerator(to), sdk.WithSpanProcessor(to)}, options...)...)
+		provider := sdk.NewTracerProvider(append([]sdk.TracerProviderOption{sdk.WithResource(of), sdk.WithIDGenerator(to), sdk.WithSyncer(to)}, options...)...)
 		to.record(provider.Tracer(chartScope))
 		list = append(list, to.ended...)
 	}
@@ -52,21 +52,14 @@ func (l *life) NewIDs(context.Context) (trace.TraceID, trace.SpanID) { return Tr
 // NewSpanID is that of a span below another one.
 func (l *life) NewSpanID(context.Context, trace.TraceID) trace.SpanID { return l.next }
 
-// OnStart is nothing here.
-func (l *life) OnStart(context.Context, sdk.ReadWriteSpan) {}
-
-// OnEnd keeps a span, if it is to be sent.
-func (l *life) OnEnd(s sdk.ReadOnlySpan) {
-	if s.SpanContext().IsSampled() {
-		l.ended = append(l.ended, s)
-	}
+// ExportSpans keeps those that are to be sent.
+func (l *life) ExportSpans(_ context.Context, spans []sdk.ReadOnlySpan) error {
+	l.ended = append(l.ended, spans...)
+	return nil
 }
 
 // Shutdown is nothing here.
 func (l *life) Shutdown(context.Context) error { return nil }
-
-// ForceFlush is nothing here.
-func (l *life) ForceFlush(context.Context) error { return nil }
 
 // TraceOf is the ID of the trace that a pod's life is, or is part of: that of its annotation
 // lifepod.dev/traceparent, else one made of its UID.

@@ -50,7 +50,7 @@ func namespace(t *testing.T, name string) {
 // A-CRI-13: a class is found as soon as it is there.
 func TestRuntimeClass(t *testing.T) {
 	t.Parallel()
-	classes := assert.Get(objects.NewRuntimeClasses(clientOf(t, nodeName), slog.New(slog.NewTextHandler(t.Output(), nil)))).Must(t)
+	classes := objects.NewRuntimeClasses(clientOf(t, nodeName), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	background(t, classes.Run)
 	_, err := classes.Handler("sandboxed")
 	assert.True(t, apierrors.IsNotFound(err), "a class that is not there: %v", err)

@@ -3,10 +3,14 @@ package csi
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/lifepod/lifepod/internal/pluginsocket"
 )
 
 // Capabilities are what a driver can do on a node.
@@ -18,13 +22,59 @@ type Capabilities struct {
 	MountGroup            bool // gives the volume to a group by itself
 }
 
+// calls are those of a driver, each on a connection of its own.
+type calls struct {
+	grpc.ClientConnInterface // nil: no call of a node's has a stream
+	driver                   *Driver
+}
+
+// Invoke makes a call.
+func (c calls) Invoke(ctx context.Context, method string, request, answer any, options ...grpc.CallOption) error {
+	if err := incomplete(request); err != nil {
+		return err
+	}
+	connection, err := pluginsocket.Client(c.driver.endpoint, c.driver.options...)
+	if err != nil {
+		return fmt.Errorf("connect to CSI driver %s at %s: %w", c.driver.name, c.driver.endpoint, err)
+	}
+	defer connection.Close() //nolint:errcheck // nobody waits for what it had to say
+	return connection.Invoke(ctx, method, request, answer, options...)
+}
+
+// incomplete says what a request lacks before it is sent (A-CSI-3).
+func incomplete(request any) error {
+	var what, path string
+	switch r := request.(type) {
+	case *csi.NodeStageVolumeRequest:
+		what, path = "staging target path", r.GetStagingTargetPath()
+	case *csi.NodeUnstageVolumeRequest:
+		what, path = "staging target path", r.GetStagingTargetPath()
+	case *csi.NodePublishVolumeRequest:
+		what, path = "target path", r.GetTargetPath()
+	case *csi.NodeUnpublishVolumeRequest:
+		what, path = "target path", r.GetTargetPath()
+	case *csi.NodeExpandVolumeRequest:
+		what, path = "volume path", r.GetVolumePath()
+		if r.GetCapacityRange().GetRequiredBytes() < 0 {
+			return errors.New("size can not be less than 0")
+		}
+	case *csi.NodeGetVolumeStatsRequest:
+		what, path = "target path", r.GetVolumePath()
+	default: // it is of no volume
+		return nil
+	}
+	switch {
+	case request.(interface{ GetVolumeId() string }).GetVolumeId() == "":
+		return errors.New("missing volume id")
+	case path == "":
+		return errors.New("missing " + what)
+	}
+	return nil
+}
+
 // Capabilities asks the driver what it can do.
 func (d *Driver) Capabilities(ctx context.Context) (has Capabilities, err error) {
-	var answer *csi.NodeGetCapabilitiesResponse
-	err = d.call(func(node csi.NodeClient) error {
-		answer, err = node.NodeGetCapabilities(ctx, &csi.NodeGetCapabilitiesRequest{})
-		return err
-	})
+	answer, err := d.node().NodeGetCapabilities(ctx, &csi.NodeGetCapabilitiesRequest{})
 	for _, capability := range answer.GetCapabilities() {
 		switch capability.GetRpc().GetType() {
 		case csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME:
@@ -41,89 +91,6 @@ func (d *Driver) Capabilities(ctx context.Context) (has Capabilities, err error)
 		}
 	}
 	return has, err
-}
-
-// Stage has a volume mounted at its staging path, for all pods of the node.
-func (d *Driver) Stage(ctx context.Context, request *csi.NodeStageVolumeRequest) error {
-	if err := missing(request.GetVolumeId(), "staging target path", request.GetStagingTargetPath()); err != nil {
-		return err
-	}
-	return d.call(func(node csi.NodeClient) error {
-		_, err := node.NodeStageVolume(ctx, request)
-		return err
-	})
-}
-
-// Unstage undoes Stage.
-func (d *Driver) Unstage(ctx context.Context, volumeID, path string) error {
-	if err := missing(volumeID, "staging target path", path); err != nil {
-		return err
-	}
-	return d.call(func(node csi.NodeClient) error {
-		_, err := node.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: volumeID, StagingTargetPath: path})
-		return err
-	})
-}
-
-// Publish has a volume mounted at its target path, for one pod.
-func (d *Driver) Publish(ctx context.Context, request *csi.NodePublishVolumeRequest) error {
-	if err := missing(request.GetVolumeId(), "target path", request.GetTargetPath()); err != nil {
-		return err
-	}
-	return d.call(func(node csi.NodeClient) error {
-		_, err := node.NodePublishVolume(ctx, request)
-		return err
-	})
-}
-
-// Unpublish undoes Publish.
-func (d *Driver) Unpublish(ctx context.Context, volumeID, path string) error {
-	if err := missing(volumeID, "target path", path); err != nil {
-		return err
-	}
-	return d.call(func(node csi.NodeClient) error {
-		_, err := node.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: volumeID, TargetPath: path})
-		return err
-	})
-}
-
-// Expand has the file system of a volume that has grown fill it, and returns its size then.
-func (d *Driver) Expand(ctx context.Context, request *csi.NodeExpandVolumeRequest) (newBytes int64, err error) {
-	if err := missing(request.GetVolumeId(), "volume path", request.GetVolumePath()); err != nil {
-		return 0, err
-	}
-	if request.GetCapacityRange().GetRequiredBytes() < 0 {
-		return 0, errors.New("size can not be less than 0")
-	}
-	var answer *csi.NodeExpandVolumeResponse
-	err = d.call(func(node csi.NodeClient) error {
-		answer, err = node.NodeExpandVolume(ctx, request)
-		return err
-	})
-	return answer.GetCapacityBytes(), err
-}
-
-// Stats are how full a volume is, and how it is.
-func (d *Driver) Stats(ctx context.Context, request *csi.NodeGetVolumeStatsRequest) (answer *csi.NodeGetVolumeStatsResponse, err error) {
-	if err := missing(request.GetVolumeId(), "target path", request.GetVolumePath()); err != nil {
-		return nil, err
-	}
-	err = d.call(func(node csi.NodeClient) error {
-		answer, err = node.NodeGetVolumeStats(ctx, request)
-		return err
-	})
-	return answer, err
-}
-
-// missing says what a request lacks before it is sent.
-func missing(volumeID, what, path string) error {
-	switch {
-	case volumeID == "":
-		return errors.New("missing volume id")
-	case path == "":
-		return errors.New("missing " + what)
-	}
-	return nil
 }
 
 // Final says whether the error of a call means that the driver has stopped working on it (A-CSI-3).

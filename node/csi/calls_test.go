@@ -15,28 +15,36 @@ import (
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
-// calls are one of each kind, by name. Their requests are whole.
-func calls(ctx context.Context, d *Driver) map[string]func() error {
-	secrets := map[string]string{"password": "hush"}
+// oneOfEach are calls of each kind, by name. Their requests are whole.
+func oneOfEach(ctx context.Context, d *Driver) map[string]func() error {
+	secrets, node := map[string]string{"password": "hush"}, d.node()
 	return map[string]func() error{
 		"Capabilities": func() error { _, err := d.Capabilities(ctx); return err },
 		"Stage": func() error {
-			return d.Stage(ctx, &csi.NodeStageVolumeRequest{VolumeId: "v", StagingTargetPath: "/staged", Secrets: secrets})
+			_, err := node.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{VolumeId: "v", StagingTargetPath: "/staged", Secrets: secrets})
+			return err
 		},
-		"Unstage": func() error { return d.Unstage(ctx, "v", "/staged") },
+		"Unstage": func() error {
+			_, err := node.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: "v", StagingTargetPath: "/staged"})
+			return err
+		},
 		"Publish": func() error {
-			return d.Publish(ctx, &csi.NodePublishVolumeRequest{VolumeId: "v", TargetPath: "/target", Secrets: secrets})
+			_, err := node.NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{VolumeId: "v", TargetPath: "/target", Secrets: secrets})
+			return err
 		},
-		"Unpublish": func() error { return d.Unpublish(ctx, "v", "/target") },
+		"Unpublish": func() error {
+			_, err := node.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: "v", TargetPath: "/target"})
+			return err
+		},
 		"Expand": func() error {
-			bytes, err := d.Expand(ctx, &csi.NodeExpandVolumeRequest{VolumeId: "v", VolumePath: "/target", Secrets: secrets})
-			if err == nil && bytes != 1<<20 {
-				return fmt.Errorf("%d bytes", bytes)
+			answer, err := node.NodeExpandVolume(ctx, &csi.NodeExpandVolumeRequest{VolumeId: "v", VolumePath: "/target", Secrets: secrets})
+			if err == nil && answer.GetCapacityBytes() != 1<<20 {
+				return fmt.Errorf("%d bytes", answer.GetCapacityBytes())
 			}
 			return err
 		},
 		"Stats": func() error {
-			stats, err := d.Stats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: "v", VolumePath: "/target"})
+			stats, err := node.NodeGetVolumeStats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: "v", VolumePath: "/target"})
 			if err == nil && stats.GetUsage()[0].Total != 7 {
 				return fmt.Errorf("stats %v", stats)
 			}
@@ -52,10 +60,10 @@ func TestCalls(t *testing.T) {
 	served := serve(t, DriverOnNode{NodeID: "n-1", MaxVolumes: 7})
 	m.register("d", served)
 	d, err := m.Driver("d")
-	assert.Require(t, err == nil && d.MaxVolumes() == 7, "driver %v, %v", d, err)
+	assert.Require(t, err == nil && d.maxVolumes.Load() == 7, "driver %v, %v", d, err)
 	served.server.Stop()
 	served.start(t)
-	for name, call := range calls(t.Context(), d) {
+	for name, call := range oneOfEach(t.Context(), d) {
 		served.set(func() { served.requests, served.answer = nil, nil })
 		if err := call(); err != nil || len(served.requests) != 1 {
 			t.Errorf("A-CSI-3 %s: %v, requests %v", name, err, served.requests)
@@ -73,7 +81,7 @@ func TestCalls(t *testing.T) {
 		VolumeId: "v", TargetPath: "/target", StagingTargetPath: "/staged", Readonly: true,
 		VolumeContext: map[string]string{"a": "b"}, Secrets: map[string]string{"password": "hush"},
 	}
-	assert.Must(t, d.Publish(t.Context(), want))
+	_ = assert.Get(d.node().NodePublishVolume(t.Context(), want)).Must(t)
 	assert.Deep(t, "A-CSI-3 request", []any{want}, served.requests, protocmp.Transform())
 }
 
@@ -102,21 +110,25 @@ func TestCapabilities(t *testing.T) {
 
 // TestIncomplete: what a request lacks is said before any driver is called (A-CSI-3).
 func TestIncomplete(t *testing.T) {
-	d, ctx := &Driver{endpoint: "/nonexistent"}, t.Context()
-	grown := func(r *csi.NodeExpandVolumeRequest) error { _, err := d.Expand(ctx, r); return err }
-	stats := func(r *csi.NodeGetVolumeStatsRequest) error { _, err := d.Stats(ctx, r); return err }
+	node, ctx := (&Driver{endpoint: "/nonexistent"}).node(), t.Context()
+	staged := func(r *csi.NodeStageVolumeRequest) error { _, err := node.NodeStageVolume(ctx, r); return err }
+	unstaged := func(r *csi.NodeUnstageVolumeRequest) error { _, err := node.NodeUnstageVolume(ctx, r); return err }
+	published := func(r *csi.NodePublishVolumeRequest) error { _, err := node.NodePublishVolume(ctx, r); return err }
+	unpublished := func(r *csi.NodeUnpublishVolumeRequest) error { _, err := node.NodeUnpublishVolume(ctx, r); return err }
+	grown := func(r *csi.NodeExpandVolumeRequest) error { _, err := node.NodeExpandVolume(ctx, r); return err }
+	stats := func(r *csi.NodeGetVolumeStatsRequest) error { _, err := node.NodeGetVolumeStats(ctx, r); return err }
 	for _, tc := range []struct {
 		err  error
 		want string
 	}{
-		{d.Stage(ctx, &csi.NodeStageVolumeRequest{}), "missing volume id"},
-		{d.Stage(ctx, &csi.NodeStageVolumeRequest{VolumeId: "v"}), "missing staging target path"},
-		{d.Unstage(ctx, "", "/p"), "missing volume id"},
-		{d.Unstage(ctx, "v", ""), "missing staging target path"},
-		{d.Publish(ctx, &csi.NodePublishVolumeRequest{TargetPath: "/p"}), "missing volume id"},
-		{d.Publish(ctx, &csi.NodePublishVolumeRequest{VolumeId: "v"}), "missing target path"},
-		{d.Unpublish(ctx, "", "/p"), "missing volume id"},
-		{d.Unpublish(ctx, "v", ""), "missing target path"},
+		{staged(&csi.NodeStageVolumeRequest{}), "missing volume id"},
+		{staged(&csi.NodeStageVolumeRequest{VolumeId: "v"}), "missing staging target path"},
+		{unstaged(&csi.NodeUnstageVolumeRequest{StagingTargetPath: "/p"}), "missing volume id"},
+		{unstaged(&csi.NodeUnstageVolumeRequest{VolumeId: "v"}), "missing staging target path"},
+		{published(&csi.NodePublishVolumeRequest{TargetPath: "/p"}), "missing volume id"},
+		{published(&csi.NodePublishVolumeRequest{VolumeId: "v"}), "missing target path"},
+		{unpublished(&csi.NodeUnpublishVolumeRequest{TargetPath: "/p"}), "missing volume id"},
+		{unpublished(&csi.NodeUnpublishVolumeRequest{VolumeId: "v"}), "missing target path"},
 		{grown(&csi.NodeExpandVolumeRequest{}), "missing volume id"},
 		{grown(&csi.NodeExpandVolumeRequest{VolumeId: "v"}), "missing volume path"},
 		{grown(&csi.NodeExpandVolumeRequest{VolumeId: "v", VolumePath: "/p", CapacityRange: &csi.CapacityRange{RequiredBytes: -1}}), "size can not be less than 0"},
@@ -139,7 +151,8 @@ func TestFinal(t *testing.T) {
 	}
 	assert.True(t, !Final(errors.New("missing volume id")), "A-CSI-3 an error before the call is final")
 	gone := &Driver{name: "d", endpoint: "/nonexistent/csi.sock"}
-	err := gone.Unpublish(t.Context(), "v", "/p")
+	unpublish := &csi.NodeUnpublishVolumeRequest{VolumeId: "v", TargetPath: "/p"}
+	_, err := gone.node().NodeUnpublishVolume(t.Context(), unpublish)
 	assert.True(t, err != nil && !Final(err), "A-CSI-3 without a socket: %v", err)
 	m := csidriverNewMachine(t, csiTestNode("uid-1", nil))
 	served := serve(t, DriverOnNode{NodeID: "n-1"})
@@ -147,6 +160,6 @@ func TestFinal(t *testing.T) {
 	hangs, hung := context.WithCancel(t.Context())
 	served.set(func() { served.answer = func(ctx context.Context) error { hung(); <-ctx.Done(); return ctx.Err() } })
 	d := assert.Get(m.Driver("d")).Must(t)
-	err = d.Unpublish(hangs, "v", "/p")
+	_, err = d.node().NodeUnpublishVolume(hangs, unpublish)
 	assert.True(t, status.Code(err) == codes.Canceled && !Final(err), "A-CSI-3 a call that was given up: %v", err)
 }

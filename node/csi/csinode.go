@@ -144,7 +144,7 @@ func (r *Registry) periods() map[string]time.Duration {
 	defer r.mu.Unlock()
 	periods := map[string]time.Duration{}
 	for name := range r.drivers {
-		if known := r.objects.known(name); known != nil && known.Spec.NodeAllocatableUpdatePeriodSeconds != nil {
+		if known := r.objects.Known(name); known != nil && known.Spec.NodeAllocatableUpdatePeriodSeconds != nil {
 			if seconds := *known.Spec.NodeAllocatableUpdatePeriodSeconds; seconds > 0 {
 				periods[name] = time.Duration(seconds) * time.Second
 			}

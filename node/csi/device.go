@@ -63,7 +63,7 @@ func (v *Volumes) unstageDevice(ctx context.Context, driver *Driver, k key, name
 		if err := doubt(v.layout.deviceData(name)); err != nil {
 			return err
 		}
-		if err := driver.Unstage(ctx, k.handle, staging); err != nil {
+		if _, err := driver.node().NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: k.handle, StagingTargetPath: staging}); err != nil {
 			return fmt.Errorf("%s: blockMapper.unstageVolumeForBlock failed: %w", pluginName, err)
 		}
 	}
@@ -108,5 +108,5 @@ func (v *Volumes) stats(ctx context.Context, u use) (*csi.NodeGetVolumeStatsResp
 	if err != nil || !can.VolumeStats {
 		return nil, err
 	}
-	return driver.Stats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: u.handle(), VolumePath: v.layout.published(u)})
+	return driver.node().NodeGetVolumeStats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: u.handle(), VolumePath: v.layout.published(u)})
 }

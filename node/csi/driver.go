@@ -2,7 +2,6 @@ package csi
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,8 +12,6 @@ import (
 	"google.golang.org/grpc"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/version"
-
-	"github.com/lifepod/lifepod/internal/pluginsocket"
 )
 
 // DriverTimeout is how long a call to a driver may take (A-CSI-3): the caller's ctx should end then.
@@ -28,19 +25,10 @@ type Driver struct {
 	version        *version.Version
 	options        []grpc.DialOption // of its connections
 
-	nodeID     string
+	nodeID     string // what the driver calls this node
 	topology   map[string]string
-	maxVolumes atomic.Int64
+	maxVolumes atomic.Int64 // that can be published on the node; 0: it doesn't say
 }
-
-// Name is that of the driver.
-func (d *Driver) Name() string { return d.name }
-
-// NodeID is what the driver calls this node.
-func (d *Driver) NodeID() string { return d.nodeID }
-
-// MaxVolumes is how many volumes of the driver can be published on the node; 0: it doesn't say.
-func (d *Driver) MaxVolumes() int64 { return d.maxVolumes.Load() }
 
 // ask takes what the driver says of the node.
 func (d *Driver) ask(ctx context.Context) error {
@@ -53,29 +41,18 @@ func (d *Driver) ask(ctx context.Context) error {
 	return nil
 }
 
-func (d *Driver) nodeInfo(ctx context.Context) (answer *csi.NodeGetInfoResponse, err error) {
+func (d *Driver) nodeInfo(ctx context.Context) (*csi.NodeGetInfoResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, DriverTimeout)
 	defer cancel()
-	err = d.call(func(node csi.NodeClient) error {
-		answer, err = node.NodeGetInfo(ctx, &csi.NodeGetInfoRequest{})
-		return err
-	})
-	return answer, err
+	return d.node().NodeGetInfo(ctx, &csi.NodeGetInfoRequest{})
 }
 
 func (d *Driver) about() *DriverOnNode {
 	return &DriverOnNode{NodeID: d.nodeID, Topology: d.topology, MaxVolumes: d.maxVolumes.Load()}
 }
 
-// call has one call made on a connection of its own.
-func (d *Driver) call(do func(csi.NodeClient) error) error {
-	connection, err := pluginsocket.Client(d.endpoint, d.options...)
-	if err != nil {
-		return fmt.Errorf("connect to CSI driver %s at %s: %w", d.name, d.endpoint, err)
-	}
-	defer connection.Close() //nolint:errcheck // nobody waits for what it had to say
-	return do(csi.NewNodeClient(connection))
-}
+// node makes calls of the driver.
+func (d *Driver) node() csi.NodeClient { return csi.NewNodeClient(calls{driver: d}) }
 
 // sizes are those that volumes have on this node, as far as they are known.
 type sizes struct {

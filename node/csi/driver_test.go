@@ -240,7 +240,7 @@ func TestCounted(t *testing.T) {
 	}
 	m.register("d", serve(t, DriverOnNode{NodeID: "n-1"}))
 	d := assert.Get(m.Driver("d")).Must(t)
-	assert.Must(t, d.Unpublish(t.Context(), "v", "/p"))
+	_ = assert.Get(d.node().NodeUnpublishVolume(t.Context(), &csi.NodeUnpublishVolumeRequest{VolumeId: "v", TargetPath: "/p"})).Must(t)
 	mu.Lock()
 	defer mu.Unlock()
 	want := []string{"d /csi.v1.Node/NodeGetInfo", "d /csi.v1.Node/NodeUnpublishVolume"}

@@ -178,6 +178,6 @@ func (e *expansion) call(ctx context.Context) error {
 	if p.can.StageUnstage {
 		request.StagingTargetPath = p.stagingPath()
 	}
-	_, err = p.driver.Expand(ctx, request)
+	_, err = p.driver.node().NodeExpandVolume(ctx, request)
 	return err
 }

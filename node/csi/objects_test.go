@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/loopdevice"
@@ -36,7 +37,7 @@ func TestObject(t *testing.T) {
 // TestObjectUnreached: a lookup ends although the API server never answers.
 func TestObjectUnreached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRegistry(RegistryConfig{}) // nobody runs it
+		r := NewRegistry(RegistryConfig{Client: fake.NewClientset()}) // nobody runs it
 		defer r.Node.queue.ShutDown()
 		_, err := r.Object(t.Context(), "d")
 		assert.Error(t, "look up CSIDriver d: the API server was not reached yet", err)

@@ -180,7 +180,7 @@ func (p *publishing) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.driver.Publish(ctx, request); err != nil {
+	if _, err := p.driver.node().NodePublishVolume(ctx, request); err != nil {
 		if Final(err) {
 			_ = os.Remove(p.path()) // if the driver has made it
 		}
@@ -241,7 +241,7 @@ func (p *publishing) again(ctx context.Context) error {
 	began := time.Now()
 	request, err := p.publishRequest(ctx)
 	if err == nil {
-		err = p.driver.Publish(ctx, request)
+		_, err = p.driver.node().NodePublishVolume(ctx, request)
 	}
 	p.on.config.Operation(ended(p.want.driver, "volume_mount", began, err))
 	return err

@@ -43,13 +43,10 @@ func (r record) handle() string { return r[keyHandle] }
 
 // readRecord returns nil if there is none.
 func readRecord(dir string) (record, error) {
-	content, err := os.ReadFile(filepath.Join(dir, recordName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	var r record
-	if err == nil {
-		err = json.Unmarshal(content, &r)
+	err := wholefile.ReadJSON(filepath.Join(dir, recordName), &r)
+	if err == nil && r == nil {
+		return nil, nil
 	}
 	if err == nil && (r.driver() == "" || r.handle() == "") {
 		err = errors.New("it names no driver or no volume")
@@ -76,12 +73,9 @@ func (r record) dropRoom() {
 
 // writeRecord makes the folder, too.
 func writeRecord(dir string, r record) error {
-	content, err := json.Marshal(r)
+	err := os.MkdirAll(dir, 0o750)
 	if err == nil {
-		err = os.MkdirAll(dir, 0o750)
-	}
-	if err == nil {
-		err = wholefile.Write(filepath.Join(dir, recordName), content)
+		err = wholefile.WriteJSON(filepath.Join(dir, recordName), r)
 	}
 	if err != nil {
 		return fmt.Errorf("record of a volume: %w", err)

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifepod/lifepod/internal/apiwatch"
 	"github.com/lifepod/lifepod/internal/mailbox"
 )
 
@@ -35,9 +37,9 @@ type Registry struct {
 	Node *Publisher
 
 	config   RegistryConfig
-	objects  *objects
-	recount  mailbox.Signal // the drivers, or their CSIDrivers, are others
-	patience time.Duration  // how long a registration waits for the API server
+	objects  *apiwatch.Lazy[*storagev1.CSIDriver] // watched from when a driver registers, or one is asked for
+	recount  mailbox.Signal                       // the drivers, or their CSIDrivers, are others
+	patience time.Duration                        // how long a registration waits for the API server
 
 	mu      sync.Mutex
 	drivers map[string][]*Driver // by name; the newest is the last, and is used
@@ -58,7 +60,7 @@ func NewRegistry(c RegistryConfig) *Registry {
 func (r *Registry) Run(ctx context.Context) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	beside.Go(func() { r.objects.run(ctx) })
+	beside.Go(func() { r.objects.Run(ctx) })
 	beside.Go(func() { r.keepCounts(ctx) })
 	r.Node.Run(ctx)
 }
@@ -158,7 +160,7 @@ func (r *Registry) Register(ctx context.Context, name, endpoint string, versions
 	if d.nodeID == "" {
 		return errors.New("error adding CSI driver node info: driverNodeID must not be empty")
 	}
-	r.objects.want()
+	r.objects.Want()
 	wish := r.add(d)
 	r.changed()
 	timer := time.NewTimer(r.patience)

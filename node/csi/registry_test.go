@@ -66,21 +66,22 @@ func TestReplaced(t *testing.T) {
 	older, newer := serve(t, DriverOnNode{NodeID: "older"}), serve(t, DriverOnNode{NodeID: "newer"})
 	m.register("d", older)
 	first, err := m.Driver("d")
-	assert.Require(t, err == nil && first.Name() == "d" && first.NodeID() == "older", "driver %v, %v", first, err)
+	assert.Require(t, err == nil && first.name == "d" && first.nodeID == "older", "driver %v, %v", first, err)
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	older.set(func() {
 		older.answer = func(context.Context) error { close(begun); <-goOn; return nil }
 	})
 	staged := make(chan error)
 	go func() {
-		staged <- first.Stage(context.Background(), &csi.NodeStageVolumeRequest{VolumeId: "v", StagingTargetPath: "/p"})
+		_, err := first.node().NodeStageVolume(context.Background(), &csi.NodeStageVolumeRequest{VolumeId: "v", StagingTargetPath: "/p"})
+		staged <- err
 	}()
 	<-begun
 	m.register("d", newer)
 	wantID := func(want string) {
 		t.Helper()
 		d, err := m.Driver("d")
-		assert.True(t, err == nil && d.NodeID() == want, "A-CSI-1 driver %v, %v, want %s", d, err, want)
+		assert.True(t, err == nil && d.nodeID == want, "A-CSI-1 driver %v, %v, want %s", d, err, want)
 		m.await("node ID "+want, func() bool {
 			all := m.csiDrivers()
 			return len(all) == 1 && all[0].NodeID == want && m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"] == `{"d":"`+want+`"}`

@@ -62,7 +62,7 @@ func (p *publishing) stage(ctx context.Context) error {
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return err
 	}
-	err = p.driver.Stage(ctx, &csi.NodeStageVolumeRequest{
+	_, err = p.driver.node().NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{
 		VolumeId: p.want.handle, PublishContext: p.attached, StagingTargetPath: path, VolumeCapability: labelled(p.capability(), p.label), Secrets: secrets,
 		VolumeContext: p.want.attributes,
 	})
@@ -152,7 +152,7 @@ func (v *Volumes) unmountStaged(ctx context.Context, driver *Driver, k key) erro
 		if err := doubt(dir); err != nil {
 			return err
 		}
-		if err := driver.Unstage(ctx, k.handle, path); err != nil {
+		if _, err := driver.node().NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: k.handle, StagingTargetPath: path}); err != nil {
 			return fmt.Errorf("%s: attacher.UnmountDevice failed: %w", pluginName, err)
 		}
 	}

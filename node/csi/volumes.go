@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/container-storage-interface/spec/lib/go/csi"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -200,7 +201,7 @@ func takeBack(ctx context.Context, v *Volumes, u use) (*Driver, error) {
 	if err := doubt(dir); err != nil {
 		return nil, err
 	}
-	if err := driver.Unpublish(ctx, u.handle(), path); err != nil {
+	if _, err := driver.node().NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: u.handle(), TargetPath: path}); err != nil {
 		return nil, fmt.Errorf("%s: Unmounter.TearDownAt failed: %w", pluginName, err)
 	}
 	return driver, v.forget(u)

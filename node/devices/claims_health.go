@@ -1,13 +1,9 @@
 package devices
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -61,14 +57,7 @@ type healths struct {
 // openHealth goes on without what it can't read: drivers tell it again.
 func openHealth(path string, log *slog.Logger) *healths {
 	h := &healths{path: path, log: log, drivers: map[string]*driverHealth{}, changed: func(string, []DeviceHealth) {}}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return h
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &h.drivers)
-	}
-	if err != nil {
+	if err := wholefile.ReadJSON(path, &h.drivers); err != nil {
 		log.Warn("health of devices is unknown until their drivers tell", "err", fmt.Errorf("read %s: %w", path, err))
 		h.drivers = map[string]*driverHealth{}
 	}
@@ -199,7 +188,7 @@ func (h *healths) end() {
 // drivers don't tell again.
 func (h *healths) unlockAndTell(driver string, changed []DeviceHealth) {
 	if len(changed) > 0 {
-		if err := h.save(); err != nil {
+		if err := wholefile.WriteJSON(h.path, h.drivers); err != nil {
 			h.log.Warn("health of devices is lost when the agent ends", "err", err)
 		}
 	}
@@ -208,14 +197,6 @@ func (h *healths) unlockAndTell(driver string, changed []DeviceHealth) {
 	if len(changed) > 0 {
 		tell(driver, changed)
 	}
-}
-
-func (h *healths) save() error {
-	text, err := json.Marshal(h.drivers)
-	if err != nil {
-		return err
-	}
-	return wholefile.Write(h.path, text)
 }
 
 // deviceHealth is what a driver says of a device now.

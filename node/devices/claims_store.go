@@ -254,9 +254,5 @@ func writeFile(path string, claims []Claim) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(claimsCheckpoint{Data: string(data), Checksum: crc32.ChecksumIEEE(data)})
-	if err != nil {
-		return err
-	}
-	return wholefile.Write(path, text)
+	return wholefile.WriteJSON(path, claimsCheckpoint{Data: string(data), Checksum: crc32.ChecksumIEEE(data)})
 }

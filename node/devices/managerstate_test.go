@@ -87,11 +87,11 @@ func TestCheckpointOfTheKubelet(t *testing.T) {
 	const path = "testdata/" + checkpoint.File
 	content := assert.Get(checkpoint.Read(path)).Must(t)
 	want := checkpoint.Content{
-		Entries: []checkpoint.PodDevicesEntry{
+		PodDeviceEntries: []checkpoint.PodDevicesEntry{
 			{PodUID: "7a1d0d8e-0f8c-4f3e-9d6a-2c6f1f0b9a11", ContainerName: "trainer", ResourceName: "example.com/gpu", DeviceIDs: checkpoint.DevicesPerNUMA{0: {"gpu-0"}, 1: {"gpu-2", "gpu-3"}}, AllocResp: []byte{10, 8, 10, 3, 71, 80, 85, 18, 1, 48}},
 			{PodUID: "7a1d0d8e-0f8c-4f3e-9d6a-2c6f1f0b9a11", ContainerName: "log", ResourceName: "example.com/nic", DeviceIDs: checkpoint.DevicesPerNUMA{-1: {"nic-0"}}, AllocResp: []byte{}},
 		},
-		Registered: map[string][]string{"example.com/gpu": {"gpu-0", "gpu-1"}, "example.com/nic": {}},
+		RegisteredDevices: map[string][]string{"example.com/gpu": {"gpu-0", "gpu-1"}, "example.com/nic": {}},
 	}
 	assert.Deep(t, "A-DEV-10 content", want, content)
 	again := filepath.Join(t.TempDir(), checkpoint.File)
@@ -110,6 +110,6 @@ func TestCheckpointDamaged(t *testing.T) {
 		path := filepath.Join(t.TempDir(), checkpoint.File)
 		assert.Must(t, os.WriteFile(path, text, 0o600))
 		content, err := checkpoint.Read(path)
-		assert.True(t, err != nil && len(content.Entries) == 0, "%s: %v, error %v", name, content, err)
+		assert.True(t, err != nil && len(content.PodDeviceEntries) == 0, "%s: %v, error %v", name, content, err)
 	}
 }

@@ -33,10 +33,10 @@ func alignedBy(t *testing.T, scope string) {
 	r := mustOpen(t, t.TempDir(), func(k *kubeletconfig.KubeletConfiguration) {
 		k.TopologyManagerPolicy, k.TopologyManagerScope = numa.SingleNUMANode, scope
 		k.CPUManagerPolicyOptions = map[string]string{"full-pcpus-only": "true"}
-		of = stats.NewManagerCounts(k)
+		of = counts.Managers(k)
 	})
 	r.config.Counts = of
-	counts.Register(of.Collectors(r.Figures)...)
+	counts.CPUs(r.Figures)
 	admitted(t, r, guaranteed("a", "2", "600Mi"))
 	admitted(t, r, guaranteed("b", "3", "64Mi"))
 	admitted(t, r, guaranteed("shares", "1500m", "64Mi"))
@@ -73,9 +73,9 @@ func alignedBy(t *testing.T, scope string) {
 func TestCountsErrors(t *testing.T) {
 	counts := stats.NewMetrics(stats.MetricsConfig{Log: slog.New(slog.DiscardHandler)})
 	r := mustOpen(t, t.TempDir(), nil)
-	of := stats.NewManagerCounts(kubelet(nil))
+	of := counts.Managers(kubelet(nil))
 	r.config.Counts = of
-	counts.Register(of.Collectors(r.Figures)...)
+	counts.CPUs(r.Figures)
 	got := r.Allocate(t.Context(), guaranteed("a", "8", "64Mi"))
 	assert.True(t, got.Refusal != nil, "a pod has the reserved CPUs, too")
 	w := httptest.NewRecorder()

@@ -28,7 +28,7 @@ func (d *Devices) restore() {
 			"err", err, "kept as", aside, "rename", os.Rename(d.path(), aside))
 		return
 	}
-	for _, entry := range content.Entries {
+	for _, entry := range content.PodDeviceEntries {
 		given := &api.ContainerAllocateResponse{}
 		if err := proto.Unmarshal(entry.AllocResp, given); err != nil {
 			d.Config.Log.Warn("can't read what a device plugin has answered", "pod", entry.PodUID, "container", entry.ContainerName, "resource", entry.ResourceName, "err", err)
@@ -36,7 +36,7 @@ func (d *Devices) restore() {
 		}
 		d.assign(types.UID(entry.PodUID), entry.ContainerName, entry.ResourceName, &assignment{near: entry.DeviceIDs, given: given})
 	}
-	for name := range content.Registered {
+	for name := range content.RegisteredDevices {
 		d.resources[name] = &registered{devices: numa.DeviceResource{}}
 		d.expireLater(name)
 	}
@@ -74,9 +74,9 @@ func (d *Devices) save() error {
 func (d *Devices) content() (checkpoint.Content, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	c := checkpoint.Content{Registered: map[string][]string{}}
+	c := checkpoint.Content{RegisteredDevices: map[string][]string{}}
 	for name, r := range d.resources {
-		c.Registered[name] = sets.List(r.devices.Healthy())
+		c.RegisteredDevices[name] = sets.List(r.devices.Healthy())
 	}
 	for _, uid := range slices.Sorted(maps.Keys(d.pods)) {
 		for _, container := range slices.Sorted(maps.Keys(d.pods[uid])) {
@@ -89,7 +89,7 @@ func (d *Devices) content() (checkpoint.Content, error) {
 				if err != nil {
 					return c, fmt.Errorf("write down what the plugin of %s has answered: %w", name, err)
 				}
-				c.Entries = append(c.Entries, checkpoint.PodDevicesEntry{
+				c.PodDeviceEntries = append(c.PodDeviceEntries, checkpoint.PodDevicesEntry{
 					PodUID: string(uid), ContainerName: container, ResourceName: name, DeviceIDs: maps.Clone(has[name].near), AllocResp: answer,
 				})
 			}

@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -145,7 +144,7 @@ func (g *JobSets) read(ctx context.Context, jobSet types.NamespacedName) {
 	object, err := g.client.Namespace(jobSet.Namespace).Get(limited, jobSet.Name, metav1.GetOptions{})
 	if err == nil {
 		g.asked.Forget(jobSet)
-		g.seen(object, reading)
+		g.seen(jobSetOf(object), reading)
 		return
 	}
 	if ctx.Err() != nil {
@@ -159,10 +158,10 @@ func (g *JobSets) read(ctx context.Context, jobSet types.NamespacedName) {
 }
 
 // seen takes a JobSet as it is, or was a moment ago. reading are members for whom it was read.
-func (g *JobSets) seen(jobSet *unstructured.Unstructured, reading []*member) {
+func (g *JobSets) seen(jobSet *jobSet, reading []*member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	m := g.jobSets[types.NamespacedName{Namespace: jobSet.GetNamespace(), Name: jobSet.GetName()}]
+	m := g.jobSets[types.NamespacedName{Namespace: jobSet.Namespace, Name: jobSet.Name}]
 	if m == nil {
 		return
 	}
@@ -172,7 +171,7 @@ func (g *JobSets) seen(jobSet *unstructured.Unstructured, reading []*member) {
 
 // watched takes a JobSet of the watch.
 func (g *JobSets) watched(object any) {
-	if jobSet, is := object.(*unstructured.Unstructured); is {
+	if jobSet, is := object.(*jobSet); is {
 		g.seen(jobSet, nil)
 	}
 }

@@ -1,10 +1,8 @@
 package groups
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -24,10 +22,7 @@ type Kept struct {
 // NewKept reads what is kept in a file. One that can't be read has nothing.
 func NewKept(path string) *Kept {
 	k := &Kept{path: path}
-	if content, err := os.ReadFile(path); err != nil || json.Unmarshal(content, &k.all) != nil {
-		k.all = nil
-	}
-	if k.all == nil {
+	if wholefile.ReadJSON(path, &k.all) != nil || k.all == nil {
 		k.all = map[string]group.Follower{}
 	}
 	return k
@@ -74,9 +69,5 @@ func (k *Kept) write() error {
 	if k.path == "" {
 		return nil
 	}
-	content, err := json.Marshal(k.all)
-	if err != nil {
-		return err
-	}
-	return wholefile.Write(k.path, content)
+	return wholefile.WriteJSON(k.path, k.all)
 }

@@ -1,11 +1,12 @@
 package groups
 
 import (
-	"fmt"
 	"reflect"
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -30,14 +31,13 @@ type member struct {
 // takes files a JobSet, unless a newer version is known (B-GRP-8), and tells the members that have
 // joined before if it says something else than that one. A change that says the same, such as how many
 // pods are ready, is told to nobody: there may be thousands of members.
-func (m *membership) takes(jobSet *unstructured.Unstructured) {
-	version := jobSet.GetResourceVersion()
+func (m *membership) takes(jobSet *jobSet) {
+	version, now := jobSet.ResourceVersion, jobSet.now
 	if m.version != "" {
 		if order, err := resourceversion.CompareResourceVersion(version, m.version); err == nil && order < 0 {
 			return
 		}
 	}
-	now := standing(jobSet)
 	news := m.version == "" || !reflect.DeepEqual(now, m.now)
 	m.version, m.now = version, now
 	if !news {
@@ -66,59 +66,39 @@ const (
 	disableAnnotation = "jobset.sigs.k8s.io/disable-in-place-restart" // of the JobSet
 )
 
-// Where a JobSet says it.
-func strategyPath() []string { return []string{"spec", "failurePolicy", "restartStrategy"} }
-func currentPath() []string  { return []string{"status", "currentInPlaceRestartAttempt"} }
-func previousPath() []string { return []string{"status", "previousInPlaceRestartAttempt"} }
+// jobSet is a JobSet in one version.
+type jobSet struct {
+	metav1.ObjectMeta                     // its name and version alone
+	now               lifecycle.GroupSeen // how far it is
+}
+
+// jobSetOf keeps of a JobSet what members are told.
+func jobSetOf(object *unstructured.Unstructured) *jobSet {
+	meta := metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName(), ResourceVersion: object.GetResourceVersion()}
+	return &jobSet{meta, standing(object)}
+}
 
 // standing is how far a JobSet is (B-GRP-4, B-GRP-5), or why its pods restart by themselves
 // (B-GRP-9).
-func standing(jobSet *unstructured.Unstructured) lifecycle.GroupSeen {
-	name := jobSet.GetNamespace() + "/" + jobSet.GetName()
-	if _, disabled := jobSet.GetAnnotations()[disableAnnotation]; disabled {
+func standing(object *unstructured.Unstructured) lifecycle.GroupSeen {
+	name := object.GetNamespace() + "/" + object.GetName()
+	if _, disabled := object.GetAnnotations()[disableAnnotation]; disabled {
 		return lifecycle.GroupSeen{Alone: lifecycle.Because{Kind: "jobset-has-annotation", Text: name, Reason: disableAnnotation}}
 	}
-	if strategy, _, err := unstructured.NestedString(jobSet.Object, strategyPath()...); err != nil || strategy != inPlaceRestart {
+	var says content
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &says); err != nil {
+		return lifecycle.GroupSeen{Unknown: lifecycle.Because{Kind: "jobset-unread", Text: name, Reason: err.Error()}}
+	}
+	if strategy := says.Spec.FailurePolicy.RestartStrategy; strategy != inPlaceRestart {
 		return lifecycle.GroupSeen{Alone: lifecycle.Because{Kind: "jobset-has-strategy", Text: name, Reason: strconv.Quote(strategy)}}
 	}
-	return lifecycle.GroupSeen{
-		Attempts: group.Attempts{Current: attempt(jobSet, currentPath()), Previous: attempt(jobSet, previousPath())},
-		Size:     sizeOf(jobSet),
-	}
+	return lifecycle.GroupSeen{Attempts: group.Attempts{Current: says.Status.CurrentAttempt, Previous: says.Status.PreviousAttempt}, Size: says.size()}
 }
 
-// attempt is one of the status; the JobSet's schema lets it be a number of 32 bits, or missing.
-func attempt(jobSet *unstructured.Unstructured, path []string) *int32 {
-	value, found, err := unstructured.NestedInt64(jobSet.Object, path...)
-	if !found || err != nil {
-		return nil
-	}
-	return new(int32(value))
-}
-
-// trim keeps of a JobSet what standing looks at.
+// trim is jobSetOf for the watch.
 func trim(object any) (any, error) {
-	jobSet, is := object.(*unstructured.Unstructured)
-	if !is {
-		return object, nil
+	if read, is := object.(*unstructured.Unstructured); is {
+		return jobSetOf(read), nil
 	}
-	kept := &unstructured.Unstructured{Object: map[string]any{}}
-	kept.SetGroupVersionKind(jobSet.GroupVersionKind())
-	kept.SetNamespace(jobSet.GetNamespace())
-	kept.SetName(jobSet.GetName())
-	kept.SetUID(jobSet.GetUID())
-	kept.SetResourceVersion(jobSet.GetResourceVersion())
-	if value, disabled := jobSet.GetAnnotations()[disableAnnotation]; disabled {
-		kept.SetAnnotations(map[string]string{disableAnnotation: value})
-	}
-	for _, path := range [][]string{strategyPath(), currentPath(), previousPath()} {
-		value, found, err := unstructured.NestedFieldCopy(jobSet.Object, path...)
-		if !found || err != nil {
-			continue
-		}
-		if err := unstructured.SetNestedField(kept.Object, value, path...); err != nil {
-			return nil, fmt.Errorf("trim JobSet %s/%s: %w", jobSet.GetNamespace(), jobSet.GetName(), err)
-		}
-	}
-	return kept, trimJobs(jobSet, kept)
+	return object, nil
 }

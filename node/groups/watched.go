@@ -2,20 +2,18 @@ package groups
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/lifepod/lifepod/internal/apiwatch"
 	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/lifecycle/group"
@@ -23,6 +21,7 @@ import (
 
 // watched are the pods of a group, as one watch shows them (B-GRP-22). It is the store of the watch.
 type watched struct {
+	apiwatch.Store[*v1.Pod]
 	changed mailbox.Signal
 
 	mu      sync.Mutex
@@ -38,23 +37,21 @@ type placed struct {
 	hostIP string
 }
 
-func (g *memberGroup) only(o metav1.ListOptions) metav1.ListOptions {
+func (g *memberGroup) only(o *metav1.ListOptions) {
 	o.LabelSelector, o.FieldSelector = lifecycle.GroupNameLabel+"="+g.name.Name, "status.phase!="+string(v1.PodFailed)
-	return o
 }
 
 // watch watches the pods of the group that have not failed, until the context ends.
 func (g *memberGroup) watch(ctx context.Context) (w *watched, ended *sync.WaitGroup) {
 	w = &watched{changed: mailbox.NewSignal(), all: map[types.UID]placed{}}
-	client := g.Client.CoreV1().Pods(g.name.Namespace)
-	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, g.only(o))
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return client.Watch(ctx, g.only(o))
-		},
-	}, g.Client), &v1.Pod{}, w, cache.ReflectorOptions{Name: "group " + g.name.String()})
+	w.Store = apiwatch.Store[*v1.Pod]{
+		All:  func(pods []*v1.Pod, version string) { w.read(versionOf(version), pods) },
+		Put:  func(pod *v1.Pod) { w.take(pod, false) },
+		Gone: func(pod *v1.Pod) { w.take(pod, true) },
+	}
+	reflector := cache.NewReflectorWithOptions(
+		apiwatch.Lister(g.Client, g.Client.CoreV1().Pods(g.name.Namespace), g.only, nil), &v1.Pod{}, w, cache.ReflectorOptions{Name: "group " + g.name.String()},
+	)
 	pauses := wait.Backoff{Duration: readRetry, Factor: 2, Steps: 10, Cap: readRetryMost}.DelayWithReset(clock.RealClock{}, 2*time.Minute)
 	ended = &sync.WaitGroup{}
 	ended.Go(func() {
@@ -72,7 +69,8 @@ func (g *memberGroup) watch(ctx context.Context) (w *watched, ended *sync.WaitGr
 func (g *memberGroup) list(ctx context.Context, o metav1.ListOptions) (*v1.PodList, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	return g.Client.CoreV1().Pods(g.name.Namespace).List(ctx, g.only(o))
+	g.only(&o)
+	return g.Client.CoreV1().Pods(g.name.Namespace).List(ctx, o)
 }
 
 // placedOf is the member that a pod is; false: it is none.
@@ -128,30 +126,17 @@ func (w *watched) hostIP(node string) string {
 	return ""
 }
 
-// Add takes a pod that is new (cache.ReflectorStore).
-func (w *watched) Add(object any) error { return w.Update(object) }
-
-// Update takes a pod as it is now.
-func (w *watched) Update(object any) error { return w.take(object, false) }
-
-// Delete takes a pod that is gone, has failed, or has another group now.
-func (w *watched) Delete(object any) error { return w.take(object, true) }
-
-func (w *watched) take(object any, gone bool) error {
-	pod, is := object.(*v1.Pod)
-	if !is {
-		return fmt.Errorf("pod of a group: got %T", object)
-	}
+// take takes a pod as it is now, or that is gone, has failed, or has another group now.
+func (w *watched) take(pod *v1.Pod, gone bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	version := versionOf(pod.ResourceVersion)
 	if gone && version < w.all[pod.UID].Version || !gone && version < w.version {
-		return nil // what was read is newer
+		return // what was read is newer
 	}
 	w.version = max(w.version, version)
 	w.put(pod, gone)
 	w.change()
-	return nil
 }
 
 // put is called with mu held.
@@ -161,20 +146,6 @@ func (w *watched) put(pod *v1.Pod, gone bool) {
 		return
 	}
 	delete(w.all, pod.UID)
-}
-
-// Replace takes all pods.
-func (w *watched) Replace(list []any, version string) error {
-	pods := make([]*v1.Pod, 0, len(list))
-	for _, object := range list {
-		pod, is := object.(*v1.Pod)
-		if !is {
-			return fmt.Errorf("pod of a group: got %T", object)
-		}
-		pods = append(pods, pod)
-	}
-	w.read(versionOf(version), pods)
-	return nil
 }
 
 // read takes all pods in that version, unless a newer one is known.
@@ -191,9 +162,6 @@ func (w *watched) read(version uint64, pods []*v1.Pod) {
 		w.put(pod, false)
 	}
 }
-
-// Resync does nothing: all that is known was told.
-func (*watched) Resync() error { return nil }
 
 // UpdateResourceVersion takes how far the watch has come, also where no pod of the group has changed.
 func (w *watched) UpdateResourceVersion(version string) {

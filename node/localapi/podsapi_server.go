@@ -49,7 +49,7 @@ type PodsAPI struct {
 	pods     func() []*v1.Pod
 	complete func() <-chan struct{}
 	changes  *Changes
-	counts   podsCounts
+	counts
 }
 
 // NewPodsAPI makes a server of the pods that the sources want, each with its current status. complete is closed, or nil, once all
@@ -89,7 +89,7 @@ func encode(pod *v1.Pod) ([]byte, error) {
 
 // ListPods answers with all pods (A-NODE-8).
 func (s *PodsAPI) ListPods(context.Context, *api.ListPodsRequest) (answer *api.ListPodsResponse, err error) {
-	defer func() { s.counts.asked(s.counts.list, err) }()
+	defer func() { s.answered("list_total", err) }()
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (s *PodsAPI) ListPods(context.Context, *api.ListPodsRequest) (answer *api.L
 
 // GetPod answers with one pod (A-NODE-8).
 func (s *PodsAPI) GetPod(_ context.Context, r *api.GetPodRequest) (answer *api.GetPodResponse, err error) {
-	defer func() { s.counts.asked(s.counts.get, err) }()
+	defer func() { s.answered("get_total", err) }()
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ type sentPod struct {
 // WatchPods tells of all pods and then of what changes, until the client goes. A client
 // that is slow is told of the newest version only (A-NODE-9).
 func (s *PodsAPI) WatchPods(_ *api.WatchPodsRequest, stream grpc.ServerStreamingServer[api.WatchPodsEvent]) (err error) {
-	defer func() { s.counts.asked(s.counts.watch, err) }()
+	defer func() { s.answered("watch_total", err) }()
 	if err := s.ready(); err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -99,12 +98,11 @@ func TestNotReady(t *testing.T) {
 	assert.NoError(t, assert.ErrorOf(n.client.ListPods(t.Context(), &api.ListPodsRequest{})), "A-NODE-8")
 	c := n.server.counts
 	for _, count := range []struct {
-		of   *prometheus.CounterVec
-		code string
-		want float64
-	}{{c.requests, "FailedPrecondition", 3}, {c.requests, "OK", 1}, {c.list, "OK", 1}, {c.get, "FailedPrecondition", 1}, {c.watch, "FailedPrecondition", 1}} {
+		of, code string
+		want     float64
+	}{{"total", "FailedPrecondition", 3}, {"total", "OK", 1}, {"list_total", "OK", 1}, {"get_total", "FailedPrecondition", 1}, {"watch_total", "FailedPrecondition", 1}} {
 		var got dto.Metric
-		if err := count.of.WithLabelValues("v1alpha1", count.code).Write(&got); err != nil || got.Counter.GetValue() != count.want {
+		if err := c[count.of].WithLabelValues("v1alpha1", count.code).Write(&got); err != nil || got.Counter.GetValue() != count.want {
 			t.Errorf("A-NODE-8 %s: %v requests, want %v (%v)", count.code, got.Counter.GetValue(), count.want, err)
 		}
 	}

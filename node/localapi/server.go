@@ -57,15 +57,17 @@ type Exclusive interface {
 type PodResources struct {
 	api.UnsafePodResourcesListerServer
 	Config
-	counts counts
+	counts
 }
 
 // NewPodResources makes a server; Listen comes next.
-func NewPodResources(c Config) *PodResources { return &PodResources{Config: c, counts: newCounts()} }
+func NewPodResources(c Config) *PodResources {
+	return &PodResources{Config: c, counts: newResourceCounts()}
+}
 
 // List tells of all pods that are active (A-DEV-13).
 func (s *PodResources) List(context.Context, *api.ListPodResourcesRequest) (*api.ListPodResourcesResponse, error) {
-	s.counts.asked(s.counts.list)
+	s.asked("requests_list")
 	answer := &api.ListPodResourcesResponse{}
 	for _, pod := range s.Pods() {
 		if pod.Active {
@@ -77,19 +79,19 @@ func (s *PodResources) List(context.Context, *api.ListPodResourcesRequest) (*api
 
 // Get tells of one pod (A-DEV-13).
 func (s *PodResources) Get(_ context.Context, r *api.GetPodResourcesRequest) (*api.GetPodResourcesResponse, error) {
-	s.counts.asked(s.counts.get)
+	s.asked("requests_get")
 	for _, pod := range s.Pods() {
 		if pod.Active && pod.Namespace == r.GetPodNamespace() && pod.Name == r.GetPodName() {
 			return &api.GetPodResourcesResponse{PodResources: s.ofPod(pod.Pod)}, nil
 		}
 	}
-	s.counts.getErrors.WithLabelValues("v1").Inc()
+	s.counts["errors_get"].WithLabelValues("v1").Inc()
 	return nil, fmt.Errorf("pod %s in namespace %s not found", r.GetPodName(), r.GetPodNamespace())
 }
 
 // GetAllocatableResources tells of all that the node has, given or not (A-DEV-14).
 func (s *PodResources) GetAllocatableResources(context.Context, *api.AllocatableResourcesRequest) (*api.AllocatableResourcesResponse, error) {
-	s.counts.asked(s.counts.allocatable)
+	s.asked("requests_get_allocatable")
 	answer := &api.AllocatableResourcesResponse{Devices: s.Devices.Usable()}
 	if s.Exclusive != nil {
 		answer.CpuIds, answer.Memory = s.Exclusive.All()
@@ -132,7 +134,7 @@ type alpha struct {
 // List tells of all pods, whether they have ended or not, without sidecars (A-DEV-15).
 func (a alpha) List(context.Context, *v1alpha1.ListPodResourcesRequest) (*v1alpha1.ListPodResourcesResponse, error) {
 	s := a.server
-	s.counts.requests.WithLabelValues("v1alpha1").Inc()
+	s.counts["requests_total"].WithLabelValues("v1alpha1").Inc()
 	answer := &v1alpha1.ListPodResourcesResponse{}
 	for _, pod := range s.Pods() {
 		all := &v1alpha1.PodResources{Name: pod.Name, Namespace: pod.Namespace}
@@ -201,67 +203,57 @@ func limited(limiter *rate.Limiter) grpc.UnaryServerInterceptor {
 	}
 }
 
-// counts are those of requests (A-DEV-15).
-type counts struct {
-	requests, list, get, getErrors, allocatable *prometheus.CounterVec
+// counts are those of requests, by what their names end with (A-DEV-15, A-NODE-8).
+type counts map[string]*prometheus.CounterVec
+
+// newCounts has counters with some labels; of says what each counts.
+func newCounts(prefix string, of map[string]string, by string, labels ...string) counts {
+	c := counts{}
+	for name, help := range of {
+		c[name] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help + by}, labels)
+	}
+	return c
 }
 
-func newCounts() counts {
-	counter := func(name, help string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubelet_pod_resources_endpoint_" + name, Help: help}, []string{"server_api_version"})
+// Collectors are the metrics of the API.
+func (c counts) Collectors() (list []prometheus.Collector) {
+	for _, counter := range c {
+		list = append(list, counter)
 	}
-	return counts{
-		requests:    counter("requests_total", "Cumulative number of requests to the PodResource endpoint. Broken down by server api version."),
-		list:        counter("requests_list", "Number of requests to the PodResource List endpoint. Broken down by server api version."),
-		get:         counter("requests_get", "Number of requests to the PodResource Get endpoint. Broken down by server api version."),
-		getErrors:   counter("errors_get", "Number of requests to the PodResource Get endpoint which returned error. Broken down by server api version."),
-		allocatable: counter("requests_get_allocatable", "Number of requests to the PodResource GetAllocatableResources endpoint. Broken down by server api version."),
-	}
+	return list
+}
+
+func newResourceCounts() counts {
+	return newCounts("kubelet_pod_resources_endpoint_", map[string]string{
+		"requests_total":           "Cumulative number of requests to the PodResource endpoint.",
+		"requests_list":            "Number of requests to the PodResource List endpoint.",
+		"requests_get":             "Number of requests to the PodResource Get endpoint.",
+		"errors_get":               "Number of requests to the PodResource Get endpoint which returned error.",
+		"requests_get_allocatable": "Number of requests to the PodResource GetAllocatableResources endpoint.",
+	}, " Broken down by server api version.", "server_api_version")
 }
 
 // asked counts a request.
-func (c counts) asked(method *prometheus.CounterVec) {
-	c.requests.WithLabelValues("v1").Inc()
-	method.WithLabelValues("v1").Inc()
+func (c counts) asked(method string) {
+	c["requests_total"].WithLabelValues("v1").Inc()
+	c[method].WithLabelValues("v1").Inc()
 }
 
-// Collectors are the metrics of the node's API.
-func (s *PodResources) Collectors() []prometheus.Collector {
-	c := s.counts
-	return []prometheus.Collector{c.requests, c.list, c.get, c.getErrors, c.allocatable}
+func newPodsCounts() counts {
+	return newCounts("kubelet_pod_requests_", map[string]string{
+		"total":       "Cumulative number of requests to the PodsAPI endpoint.",
+		"list_total":  "Number of requests to the PodsAPI List endpoint.",
+		"get_total":   "Number of requests to the PodsAPI Get endpoint.",
+		"watch_total": "Number of requests to the PodsAPI Watch endpoint.",
+	}, " Broken down by server api version and status code.", "server_api_version", "status_code")
 }
 
-// podsCounts are those of requests for pods (A-NODE-8).
-type podsCounts struct {
-	requests, list, get, watch *prometheus.CounterVec
-}
-
-func newPodsCounts() podsCounts {
-	counter := func(name, help string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kubelet_pod_requests_" + name, Help: help + " Broken down by server api version and status code.",
-		}, []string{"server_api_version", "status_code"})
-	}
-	return podsCounts{
-		requests: counter("total", "Cumulative number of requests to the PodsAPI endpoint."),
-		list:     counter("list_total", "Number of requests to the PodsAPI List endpoint."),
-		get:      counter("get_total", "Number of requests to the PodsAPI Get endpoint."),
-		watch:    counter("watch_total", "Number of requests to the PodsAPI Watch endpoint."),
-	}
-}
-
-// asked counts a request that was answered; a watch, when it has ended.
-func (c podsCounts) asked(method *prometheus.CounterVec, err error) {
+// answered counts a request that was answered; a watch, when it has ended.
+func (c counts) answered(method string, err error) {
 	code := status.Code(err)
 	if errors.Is(err, context.Canceled) {
 		code = codes.Canceled
 	}
-	c.requests.WithLabelValues("v1alpha1", code.String()).Inc()
-	method.WithLabelValues("v1alpha1", code.String()).Inc()
-}
-
-// Collectors are the metrics of the API.
-func (s *PodsAPI) Collectors() []prometheus.Collector {
-	c := s.counts
-	return []prometheus.Collector{c.requests, c.list, c.get, c.watch}
+	c["total"].WithLabelValues("v1alpha1", code.String()).Inc()
+	c[method].WithLabelValues("v1alpha1", code.String()).Inc()
 }

@@ -48,8 +48,9 @@ type Driver struct {
 	underWay map[thing]bool // volumes and snapshots that a call works on
 	pending  int64          // bytes promised to what is being made
 
-	calls  sync.WaitGroup // those of underWay
-	ending chan struct{}  // closed when the driver ends
+	calls sync.WaitGroup  // those of underWay
+	ctx   context.Context // ends with the driver
+	stop  context.CancelFunc
 }
 
 // New opens what a driver has left in config.Dir, and thaws file systems that one left
@@ -67,7 +68,8 @@ func New(config Config) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots of local volumes: %w", err)
 	}
-	d := &Driver{config: config, volumes: volumes, snapshots: snapshots, underWay: map[thing]bool{}, ending: make(chan struct{})}
+	d := &Driver{config: config, volumes: volumes, snapshots: snapshots, underWay: map[thing]bool{}}
+	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.thawAll()
 	return d, nil
 }
@@ -103,7 +105,7 @@ func (d *Driver) begin(things ...thing) (end func(), err error) {
 	things = slices.DeleteFunc(things, func(t thing) bool { return t == thing{} })
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.hasEnded() {
+	if d.ctx.Err() != nil {
 		return nil, status.Error(codes.Unavailable, "the driver ends")
 	}
 	for _, id := range things {

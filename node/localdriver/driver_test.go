@@ -318,7 +318,7 @@ func TestCopyKeepsHoles(t *testing.T) {
 	defer file.Close()
 	content := bytes.Repeat([]byte("content"), 10000)
 	assert.Must(t, assert.ErrorOf(file.WriteAt(content, 5*megabyte)))
-	assert.Must(t, assert.ErrorOf(copyImage(from, to, nil)))
+	assert.Must(t, assert.ErrorOf(copyImage(t.Context(), from, to)))
 	got, err := os.ReadFile(to)
 	assert.True(t, err == nil && len(got) == 64*megabyte && bytes.Equal(got[5*megabyte:5*megabyte+len(content)], content),
 		"the copy has %d bytes, or another content (%v)", len(got), err)

@@ -2,25 +2,10 @@ package localdriver
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
-
-// position is where a token says that a page begins; it may be behind the end by now.
-func position(token string, length int) (int, error) {
-	if token == "" {
-		return 0, nil
-	}
-	from, err := strconv.Atoi(token)
-	if err != nil || from < 0 {
-		return 0, status.Errorf(codes.Aborted, "starting_token %q is none of this driver's", token)
-	}
-	return min(from, length), nil
-}
 
 const unusedKey = Name + "/unused"
 

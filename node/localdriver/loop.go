@@ -200,8 +200,8 @@ func run(name string, args ...string) error {
 }
 
 // copyImage makes a file that shares its blocks with another one, or is a copy of what the
-// other one has written. A copy is broken off when ending is closed.
-func copyImage(from, to string, ending <-chan struct{}) (shared bool, err error) {
+// other one has written. A copy is broken off when ctx ends.
+func copyImage(ctx context.Context, from, to string) (shared bool, err error) {
 	source, err := os.Open(from)
 	if err != nil {
 		return false, err
@@ -214,14 +214,14 @@ func copyImage(from, to string, ending <-chan struct{}) (shared bool, err error)
 	if unix.IoctlFileClone(int(target.Fd()), int(source.Fd())) == nil {
 		return true, target.Close()
 	}
-	return false, errors.Join(copyData(source, target, ending), target.Close())
+	return false, errors.Join(copyData(ctx, source, target), target.Close())
 }
 
 // atOnce is how many bytes are copied before it is looked whether to go on.
 const atOnce = 64 << 20
 
 // copyData leaves holes where the source has some.
-func copyData(source, target *os.File, ending <-chan struct{}) error {
+func copyData(ctx context.Context, source, target *os.File) error {
 	info, err := source.Stat()
 	if err != nil {
 		return err
@@ -230,10 +230,8 @@ func copyData(source, target *os.File, ending <-chan struct{}) error {
 		return err
 	}
 	for at := int64(0); ; {
-		select {
-		case <-ending:
+		if ctx.Err() != nil {
 			return errors.New("broken off, as the driver ends")
-		default:
 		}
 		data, err := source.Seek(at, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {

@@ -1,6 +1,7 @@
 package localdriver
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -110,13 +111,13 @@ func (d *Driver) here(wanted []*csi.Topology) bool {
 	return len(wanted) == 0
 }
 
-// page is a part of a list, by the token of the one before.
+// page is a part of a list, by the token of the one before, where it begins; that may be behind the end by now.
 func page[T any](all []T, token string, most int32) (part []T, next string, err error) {
-	from, err := position(token, len(all))
-	if err != nil {
-		return nil, "", err
+	from, err := strconv.Atoi(cmp.Or(token, "0"))
+	if err != nil || from < 0 {
+		return nil, "", status.Errorf(codes.Aborted, "starting_token %q is none of this driver's", token)
 	}
-	part = all[from:]
+	part = all[min(from, len(all)):]
 	if most > 0 && int(most) < len(part) {
 		part, next = part[:most], strconv.Itoa(from+int(most))
 	}

@@ -35,13 +35,13 @@ func (d *Driver) Serve(ctx context.Context, socket string) error {
 	}
 	defer d.calls.Wait()
 	defer d.end()
-	stop := context.AfterFunc(ctx, func() {
+	never := context.AfterFunc(ctx, func() {
 		d.end()
 		force := time.AfterFunc(lastWords, server.Stop)
 		defer force.Stop()
 		server.GracefulStop()
 	})
-	defer stop()
+	defer never()
 	return server.Serve(listener)
 }
 
@@ -49,18 +49,7 @@ func (d *Driver) Serve(ctx context.Context, socket string) error {
 func (d *Driver) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.hasEnded() {
-		close(d.ending)
-	}
-}
-
-func (d *Driver) hasEnded() bool {
-	select {
-	case <-d.ending:
-		return true
-	default:
-		return false
-	}
+	d.stop()
 }
 
 // Controller serves the controller's calls, to whoever may make them, over HTTP/2.

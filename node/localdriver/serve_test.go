@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/node/csi"
@@ -24,7 +25,7 @@ type registered struct{ endpoint chan string }
 
 // Validate is that of the node.
 func (r registered) Validate(name, endpoint string, versions []string) error {
-	return csi.NewRegistry(csi.RegistryConfig{Log: slog.New(slog.DiscardHandler)}).Validate(name, endpoint, versions)
+	return csi.NewRegistry(csi.RegistryConfig{Client: fake.NewClientset(), Log: slog.New(slog.DiscardHandler)}).Validate(name, endpoint, versions)
 }
 
 func (r registered) Register(_ context.Context, name, endpoint string, _ []string) error {
@@ -58,7 +59,7 @@ func TestServe(t *testing.T) {
 		"node: %v (%v)", info, err)
 	from, done := m.create("a", 16*megabyte, true, nil), make(chan struct{})
 	m.calls.Go(func() {
-		<-m.ending
+		<-m.ctx.Done()
 		close(done)
 	})
 	end()
@@ -70,7 +71,7 @@ func TestServe(t *testing.T) {
 	}
 	_, err = m.CreateSnapshot(t.Context(), &csispec.CreateSnapshotRequest{Name: "s", SourceVolumeId: from.GetVolumeId()})
 	assert.True(t, status.Code(err) == codes.Unavailable, "a call to a driver that has ended: %v, want Unavailable", err)
-	assert.Fails(t, assert.ErrorOf(copyImage(m.volumes.image("a"), filepath.Join(t.TempDir(), "copy"), m.ending)), "a copy was not broken off")
+	assert.Fails(t, assert.ErrorOf(copyImage(m.ctx, m.volumes.image("a"), filepath.Join(t.TempDir(), "copy"))), "a copy was not broken off")
 }
 
 // A volume says that no pod had it yet until it is staged for one, also if it is a copy of one that

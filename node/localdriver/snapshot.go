@@ -106,7 +106,7 @@ func (d *Driver) copyFrom(source record, volume bool, to string, made *record) e
 
 // copyShared copies an image, and notes in both records if they share blocks.
 func (d *Driver) copyShared(from *store, source record, to string, made *record) error {
-	shared, err := copyImage(from.image(source.ID), to, d.ending)
+	shared, err := copyImage(d.ctx, from.image(source.ID), to)
 	if err != nil || !shared {
 		return err
 	}

@@ -153,7 +153,7 @@ func (s *store) add(r record, fill func(image string, r *record) error) error {
 		err = syncFile(image)
 	}
 	if err == nil {
-		err = writeRecord(folder, r)
+		err = wholefile.WriteJSON(filepath.Join(folder, recordFile), r)
 	}
 	if err == nil {
 		err = os.Rename(folder, filepath.Join(s.dir, r.ID))
@@ -172,7 +172,7 @@ func (s *store) add(r record, fill func(image string, r *record) error) error {
 
 // save replaces a record.
 func (s *store) save(r record) error {
-	if err := writeRecord(filepath.Join(s.dir, r.ID), r); err != nil {
+	if err := wholefile.WriteJSON(filepath.Join(s.dir, r.ID, recordFile), r); err != nil {
 		return fmt.Errorf("write record: %w", err)
 	}
 	s.mu.Lock()
@@ -201,14 +201,6 @@ func (s *store) remove(id string) error {
 	delete(s.items, id)
 	s.mu.Unlock()
 	return os.RemoveAll(gone)
-}
-
-func writeRecord(folder string, r record) error {
-	content, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return wholefile.Write(filepath.Join(folder, recordFile), content)
 }
 
 func syncFile(path string) error {

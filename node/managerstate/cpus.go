@@ -36,38 +36,24 @@ type CPUManagerCheckpoint struct {
 
 // ReadCPUs reads the state of a policy; that of a node that has none yet is empty. The state
 // of another policy is an error (A-NUMA-15).
-func ReadCPUs(dir, policy string) (numa.CPUState, error) {
+func ReadCPUs(dir, policy string) (state numa.CPUState, err error) {
 	file := filepath.Join(dir, cpuFile)
-	var c struct {
-		CPUManagerCheckpoint
-		envelope
-	}
-	found, err := read(file, &c)
-	if err == nil && found {
-		var is cpuState
-		if found, err = c.open(&is); err == nil && !found {
-			is, err = c.check()
-		}
-		var state numa.CPUState
-		if err == nil {
-			state, err = is.state(policy)
-		}
-		if err == nil {
-			return state, nil
-		}
+	is, err := read(file, cpuState{}, &CPUManagerCheckpoint{})
+	if err == nil && is != nil {
+		state, err = is.state(policy)
 	}
 	if err != nil {
-		err = unusable("CPU manager", file, err)
+		return numa.CPUState{}, unusable("CPU manager", file, err)
 	}
-	return numa.CPUState{}, err
+	return state, nil
 }
 
-func (c CPUManagerCheckpoint) check() (cpuState, error) {
+func (c *CPUManagerCheckpoint) check() (cpuState, error) {
 	sum := c.Checksum
 	if c.Checksum = 0; c.Entries == nil {
 		c.Entries = map[string]map[string]string{} // as the kubelet has it when it computes the checksum
 	}
-	if sum != 0 && sum != checksumOf(&c) {
+	if sum != 0 && sum != checksumOf(c) {
 		return cpuState{}, errCorrupt
 	}
 	return cpuState{c.PolicyName, c.DefaultCPUSet, c.Entries}, nil
@@ -110,7 +96,7 @@ func WriteCPUs(dir, policy string, state numa.CPUState) error {
 	if err != nil {
 		return err
 	}
-	return write(filepath.Join(dir, cpuFile), struct {
+	return wholefile.WriteJSON(filepath.Join(dir, cpuFile), struct {
 		CPUManagerCheckpoint
 		envelope
 	}{before, sealed})
@@ -135,26 +121,30 @@ func Unusable(manager, dir string, err error) error {
 	return unusable(manager, filepath.Join(dir, file), err)
 }
 
-func read(file string, into any) (found bool, err error) {
+// read reads a file whose envelope has a state like empty, and the rest one as of before; nil: there is none.
+func read[S any](file string, empty S, before interface{ check() (S, error) }) (*S, error) {
 	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
+		return nil, nil
 	}
-	if err != nil {
-		return false, err
+	var e envelope
+	if err == nil {
+		err = json.Unmarshal(data, &e)
 	}
-	if len(data) == 0 {
-		return false, nil
+	if err == nil && e == (envelope{}) {
+		if err = json.Unmarshal(data, before); err == nil {
+			empty, err = before.check()
+		}
+		return &empty, err
 	}
-	return true, json.Unmarshal(data, into)
-}
-
-func write(file string, state any) error {
-	data, err := json.Marshal(state)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
+	if err == nil {
+		if err = json.Unmarshal([]byte(e.Data), &empty); err != nil {
+			err = fmt.Errorf("data: %w", err)
+		} else if e.DataChecksum != checksumOfText(e.Data) {
+			err = errCorrupt
+		}
 	}
-	return wholefile.Write(file, data)
+	return &empty, err
 }
 
 // Checksum protects a state against changes by hand.
@@ -187,20 +177,6 @@ type envelope struct {
 func seal(state any) (envelope, error) {
 	text, err := json.Marshal(state)
 	return envelope{Data: string(text), DataChecksum: checksumOfText(string(text))}, err
-}
-
-// open reads the state; found is false in a file of before.
-func (e envelope) open(into any) (found bool, err error) {
-	if e == (envelope{}) {
-		return false, nil
-	}
-	if err := json.Unmarshal([]byte(e.Data), into); err != nil {
-		return true, fmt.Errorf("data: %w", err)
-	}
-	if e.DataChecksum != checksumOfText(e.Data) {
-		return true, errCorrupt
-	}
-	return true, nil
 }
 
 func checksumOfText(text string) Checksum {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/roster/numa"
 )
 
@@ -25,32 +26,22 @@ type MemoryManagerCheckpoint struct {
 
 // ReadMemory reads the state of a policy; that of a node that has none yet is empty. The
 // state of another policy is an error (A-NUMA-15).
-func ReadMemory(dir, policy string) (numa.MemoryState, error) {
+func ReadMemory(dir, policy string) (state numa.MemoryState, err error) {
 	file := filepath.Join(dir, memoryFile)
-	var c struct {
-		MemoryManagerCheckpoint
-		envelope
-	}
-	found, err := read(file, &c)
-	if err == nil && found {
-		is := memoryState{MachineState: numa.NUMANodeMap{}, Entries: numa.ContainerMemoryAssignments{}}
-		if found, err = c.open(&is); err == nil && !found {
-			is, err = c.check()
-		}
-		if err == nil && is.PolicyName != policy {
+	is, err := read(file, memoryState{MachineState: numa.NUMANodeMap{}, Entries: numa.ContainerMemoryAssignments{}}, &MemoryManagerCheckpoint{})
+	if err == nil && is != nil {
+		state = numa.MemoryState{Nodes: is.MachineState, Given: is.Entries}
+		if is.PolicyName != policy {
 			err = fmt.Errorf("[memorymanager] configured policy %q differs from state checkpoint policy %q", policy, is.PolicyName)
-		}
-		if err == nil {
-			return numa.MemoryState{Nodes: is.MachineState, Given: is.Entries}, nil
 		}
 	}
 	if err != nil {
-		err = unusable("memory manager", file, err)
+		return numa.MemoryState{}, unusable("memory manager", file, err)
 	}
-	return numa.MemoryState{}, err
+	return state, nil
 }
 
-func (c MemoryManagerCheckpoint) check() (memoryState, error) {
+func (c *MemoryManagerCheckpoint) check() (memoryState, error) {
 	if c.Entries == nil {
 		c.Entries = numa.ContainerMemoryAssignments{} // as the kubelet has it when it computes the checksum
 	}
@@ -58,7 +49,7 @@ func (c MemoryManagerCheckpoint) check() (memoryState, error) {
 		c.MachineState = numa.NUMANodeMap{}
 	}
 	sum := c.Checksum
-	if c.Checksum = 0; sum != 0 && sum != checksumOf(&c) {
+	if c.Checksum = 0; sum != 0 && sum != checksumOf(c) {
 		return memoryState{}, errCorrupt
 	}
 	return memoryState{c.PolicyName, c.MachineState, c.Entries}, nil
@@ -79,7 +70,7 @@ func WriteMemory(dir, policy string, state numa.MemoryState) error {
 	if err != nil {
 		return err
 	}
-	return write(filepath.Join(dir, memoryFile), struct {
+	return wholefile.WriteJSON(filepath.Join(dir, memoryFile), struct {
 		MemoryManagerCheckpoint
 		envelope
 	}{before, sealed})

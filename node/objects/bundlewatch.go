@@ -5,15 +5,12 @@ import (
 	"maps"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 
+	"github.com/lifepod/lifepod/internal/apiwatch"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// bundleWatch follows all trust bundles. It is the store of its reflector.
+// bundleWatch follows all trust bundles.
 type bundleWatch struct {
 	// immutable
 	bundles *bundles
@@ -27,24 +24,22 @@ type bundleWatch struct {
 	now     map[string]*certificatesv1.ClusterTrustBundle
 }
 
-func (w *bundleWatch) lister() cache.ListerWatcher {
-	client := w.bundles.options.Client
-	bundles := client.CertificatesV1().ClusterTrustBundles()
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := bundles.List(ctx, o)
-			w.note(err)
-			return list, err
+func (w *bundleWatch) store() apiwatch.Store[*certificatesv1.ClusterTrustBundle] {
+	return apiwatch.Store[*certificatesv1.ClusterTrustBundle]{
+		All: func(list []*certificatesv1.ClusterTrustBundle, _ string) {
+			w.change(func() {
+				clear(w.now)
+				for _, b := range list {
+					w.now[b.Name] = b
+				}
+			})
 		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			events, err := bundles.Watch(ctx, o)
-			w.note(err)
-			return events, err
-		},
-	}, client)
+		Put:  func(b *certificatesv1.ClusterTrustBundle) { w.change(func() { w.now[b.Name] = b }) },
+		Gone: func(b *certificatesv1.ClusterTrustBundle) { w.change(func() { delete(w.now, b.Name) }) },
+	}
 }
 
-func (w *bundleWatch) note(err error) {
+func (w *bundleWatch) note(_ context.Context, err error) {
 	if err == nil {
 		return
 	}
@@ -54,9 +49,9 @@ func (w *bundleWatch) note(err error) {
 }
 
 // change makes the bundles others and tells the pods that use any.
-func (w *bundleWatch) change(to func(now map[string]*certificatesv1.ClusterTrustBundle)) error {
+func (w *bundleWatch) change(do func()) {
 	w.bundles.mu.Lock()
-	to(w.now)
+	do()
 	tell := w.synced || w.refused
 	if !w.synced {
 		w.synced = true
@@ -68,44 +63,5 @@ func (w *bundleWatch) change(to func(now map[string]*certificatesv1.ClusterTrust
 		if tell {
 			w.bundles.options.Changed(pod, lifecycle.Because{Kind: lifecycle.BecauseChanged, Text: "ClusterTrustBundles"})
 		}
-	}
-	return nil
-}
-
-// Replace takes over a list of all.
-func (w *bundleWatch) Replace(list []any, _ string) error {
-	return w.change(func(now map[string]*certificatesv1.ClusterTrustBundle) {
-		clear(now)
-		for _, item := range list {
-			keepBundle(now, item)
-		}
-	})
-}
-
-// Add takes over a bundle.
-func (w *bundleWatch) Add(item any) error {
-	return w.change(func(now map[string]*certificatesv1.ClusterTrustBundle) { keepBundle(now, item) })
-}
-
-// Update takes over a bundle.
-func (w *bundleWatch) Update(item any) error { return w.Add(item) }
-
-// Delete forgets a bundle.
-func (w *bundleWatch) Delete(item any) error {
-	return w.change(func(now map[string]*certificatesv1.ClusterTrustBundle) {
-		if b, ok := item.(*certificatesv1.ClusterTrustBundle); ok {
-			delete(now, b.Name)
-		}
-	})
-}
-
-// Resync does nothing: there is nothing to repeat.
-func (w *bundleWatch) Resync() error { return nil }
-
-func keepBundle(now map[string]*certificatesv1.ClusterTrustBundle, item any) {
-	if b, ok := item.(*certificatesv1.ClusterTrustBundle); ok {
-		b = b.DeepCopy()
-		b.ManagedFields = nil
-		now[b.Name] = b
 	}
 }

@@ -11,10 +11,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	"github.com/lifepod/lifepod/internal/apiwatch"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -113,8 +114,7 @@ type kind struct {
 	resource string // "configmap", as in Kubernetes' messages
 	empty    object
 
-	list  func(ctx context.Context, c kubernetes.Interface, namespace string, o metav1.ListOptions) (runtime.Object, error)
-	watch func(ctx context.Context, c kubernetes.Interface, namespace string, o metav1.ListOptions) (watch.Interface, error)
+	lister func(c kubernetes.Interface, namespace string, choose func(*metav1.ListOptions), reported func(context.Context, error)) cache.ListerWatcher
 	// immutable says that the object never changes while it exists.
 	immutable func(object) bool
 	// same says whether containers see no difference between two of them.
@@ -125,11 +125,8 @@ type kind struct {
 
 var configMap = &kind{
 	name: "ConfigMap", resource: "configmap", empty: &v1.ConfigMap{},
-	list: func(ctx context.Context, c kubernetes.Interface, namespace string, o metav1.ListOptions) (runtime.Object, error) {
-		return c.CoreV1().ConfigMaps(namespace).List(ctx, o)
-	},
-	watch: func(ctx context.Context, c kubernetes.Interface, namespace string, o metav1.ListOptions) (watch.Interface, error) {
-		return c.CoreV1().ConfigMaps(namespace).Watch(ctx, o)
+	lister: func(c kubernetes.Interface, namespace string, choose func(*metav1.ListOptions), reported func(context.Context, error)) cache.ListerWatcher {
+		return apiwatch.Lister(c, c.CoreV1().ConfigMaps(namespace), choose, reported)
 	},
 	immutable: func(o object) bool { return ptr.Deref(o.(*v1.ConfigMap).Immutable, false) },
 	same: func(a, b object) bool {
@@ -144,11 +141,8 @@ var configMap = &kind{
 
 var secret = &kind{
 	name: "Secret", resource: "secret", empty: &v1.Secret{},
-	list: func(ctx context.Context, c kubernetes.Interface, namespace string, o metav1.ListOptions) (runtime.Object, error) {
-		return c.CoreV1().Secrets(namespace).List(ctx, o)
-	},
-	watch: func(ctx context.Context, c kubernetes.Interface, namespace string, o metav1.ListOptions) (watch.Interface, error) {
-		return c.CoreV1().Secrets(namespace).Watch(ctx, o)
+	lister: func(c kubernetes.Interface, namespace string, choose func(*metav1.ListOptions), reported func(context.Context, error)) cache.ListerWatcher {
+		return apiwatch.Lister(c, c.CoreV1().Secrets(namespace), choose, reported)
 	},
 	immutable: func(o object) bool { return ptr.Deref(o.(*v1.Secret).Immutable, false) },
 	same: func(a, b object) bool {

@@ -21,7 +21,7 @@ var _ worker.RuntimeClasses = (*RuntimeClasses)(nil)
 // a class.
 func TestHandler(t *testing.T) {
 	client := fake.NewSimpleClientset(&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "runsc"})
-	classes := assert.Get(NewRuntimeClasses(client, slog.New(slog.DiscardHandler))).Must(t)
+	classes := NewRuntimeClasses(client, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); classes.Run(ctx) }()
@@ -39,7 +39,7 @@ func TestHandler(t *testing.T) {
 // TestUnreached: a lookup ends although the API server never answers.
 func TestUnreached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		classes := assert.Get(NewRuntimeClasses(fake.NewSimpleClientset(), slog.New(slog.DiscardHandler))).Must(t)
+		classes := NewRuntimeClasses(fake.NewSimpleClientset(), slog.New(slog.DiscardHandler))
 		_, err := classes.Handler("sandboxed") // nobody runs it
 		assert.Error(t, "failed to lookup RuntimeClass sandboxed: the API server was not reached yet", err)
 	})

@@ -129,22 +129,13 @@ func isStatic(pod *v1.Pod) bool {
 func (s *Services) read(ctx context.Context, mayWait bool) (cache.Indexer, bool) {
 	synced := s.informer.HasSyncedChecker().Done()
 	before := s.kept != nil && s.kept.services != nil
-	if mayWait && !isDone(synced) {
+	if mayWait && !s.informer.HasSynced() {
 		s.wait(ctx, synced, before)
 	}
-	if !isDone(synced) && before {
+	if !s.informer.HasSynced() && before {
 		return s.kept.services, true
 	}
-	return s.informer.GetIndexer(), isDone(synced)
-}
-
-func isDone(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
+	return s.informer.GetIndexer(), s.informer.HasSynced()
 }
 
 // wait waits for the first reading; for a failure as well where there is something

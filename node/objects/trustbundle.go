@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/internal/apiwatch"
 )
 
 // bundles are the cluster's trust bundles, watched while a registered pod uses any:
@@ -54,7 +56,8 @@ func (b *bundles) begin() {
 	ctx, cancel := context.WithCancel(b.ctx)
 	w := &bundleWatch{bundles: b, cancel: cancel, heard: make(chan struct{}), now: map[string]*certificatesv1.ClusterTrustBundle{}}
 	b.watch = w
-	reflector := newReflector(w.lister(), &certificatesv1.ClusterTrustBundle{}, w)
+	from := apiwatch.Lister(b.options.Client, b.options.Client.CertificatesV1().ClusterTrustBundles(), nil, w.note)
+	reflector := newReflector(from, &certificatesv1.ClusterTrustBundle{}, w.store())
 	go reflector.RunWithContext(klog.NewContext(ctx, logr.Discard()))
 }
 

@@ -11,15 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/lifepod/lifepod/internal/apiwatch"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
-// objectWatch follows one object in the API server. It is the store of its reflector,
-// whose methods are called from one goroutine.
+// objectWatch follows one object in the API server.
 type objectWatch struct {
 	// immutable
 	watches *watches
@@ -42,9 +41,30 @@ func (w *watches) begin(e *entry) {
 }
 
 func (w *objectWatch) run() {
-	ctx := klog.NewContext(w.ctx, logr.Discard()) // failures are told to those who ask
-	reflector := newReflector(w.lister(), w.entry.kind.empty, w)
-	reflector.RunWithContext(ctx)
+	ctx := klog.NewContext(w.ctx, logr.Discard())                                          // failures are told to those who ask
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, w.entry.name).String() // the one object is all that a node may read
+	from := w.entry.kind.lister(w.watches.options.Client, w.entry.namespace, func(o *metav1.ListOptions) { o.FieldSelector = selector }, w.note)
+	newReflector(from, w.entry.kind.empty, apiwatch.Store[object]{
+		All: func(list []object, _ string) {
+			var found object
+			for _, o := range list {
+				if o.GetName() == w.entry.name {
+					found = o
+				}
+			}
+			w.watches.set(w, found)
+		},
+		Put: func(o object) {
+			if o.GetName() == w.entry.name {
+				w.watches.set(w, o)
+			}
+		},
+		Gone: func(o object) {
+			if o.GetName() == w.entry.name {
+				w.watches.set(w, nil)
+			}
+		},
+	}).RunWithContext(ctx)
 }
 
 // newReflector is a reflector, to be run with a context that has it log nothing. Its first retries come soon: the
@@ -56,27 +76,7 @@ func newReflector(from cache.ListerWatcher, example runtime.Object, to cache.Ref
 	})
 }
 
-// lister reads the one object, which is all that a node may.
-func (w *objectWatch) lister() cache.ListerWatcher {
-	client, kind, namespace := w.watches.options.Client, w.entry.kind, w.entry.namespace
-	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, w.entry.name).String()
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = selector
-			list, err := kind.list(ctx, client, namespace, o)
-			w.note(err)
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			o.FieldSelector = selector
-			events, err := kind.watch(ctx, client, namespace, o)
-			w.note(err)
-			return events, err
-		},
-	}, client)
-}
-
-func (w *objectWatch) note(err error) {
+func (w *objectWatch) note(_ context.Context, err error) {
 	if err == nil {
 		return
 	}
@@ -102,40 +102,6 @@ func (w *objectWatch) heardFirst() {
 		close(w.heard)
 	}
 }
-
-// Replace takes over a list, which has the object or nothing.
-func (w *objectWatch) Replace(list []any, _ string) error {
-	var found object
-	for _, item := range list {
-		if o, ok := item.(object); ok && o.GetName() == w.entry.name {
-			found = o
-		}
-	}
-	w.watches.set(w, found)
-	return nil
-}
-
-// Add takes over the object.
-func (w *objectWatch) Add(item any) error {
-	if o, ok := item.(object); ok && o.GetName() == w.entry.name {
-		w.watches.set(w, o)
-	}
-	return nil
-}
-
-// Update takes over the object.
-func (w *objectWatch) Update(item any) error { return w.Add(item) }
-
-// Delete forgets the object.
-func (w *objectWatch) Delete(item any) error {
-	if o, ok := item.(object); ok && o.GetName() == w.entry.name {
-		w.watches.set(w, nil)
-	}
-	return nil
-}
-
-// Resync does nothing: there is nothing to repeat.
-func (w *objectWatch) Resync() error { return nil }
 
 // cacheKey is what credentials are good for: an image, a registry or all, and
 // an identity.

@@ -37,10 +37,10 @@ type outcome struct {
 
 // attempt makes one attempt for an entry that was taken off the work list.
 func (w *Writer) attempt(ctx context.Context, e *entry) {
-	if w.room.slots != nil { // what is set meanwhile is written, and not what was
+	if w.Slots != nil { // what is set meanwhile is written, and not what was
 		select {
-		case w.room.slots <- struct{}{}:
-			defer func() { <-w.room.slots }()
+		case w.Slots <- struct{}{}:
+			defer func() { <-w.Slots }()
 		case <-ctx.Done():
 			w.end(ctx, e, nil)
 			return
@@ -48,7 +48,7 @@ func (w *Writer) attempt(ctx context.Context, e *entry) {
 	}
 	t := w.begin(e)
 	if t != nil {
-		limited, cancel := context.WithTimeout(ctx, w.timeout)
+		limited, cancel := context.WithTimeout(ctx, w.Timeout)
 		t.err = t.carryOut(limited)
 		cancel()
 	}
@@ -64,7 +64,7 @@ func (w *Writer) begin(e *entry) *try {
 	}
 	base := w.base(e)
 	t := &try{
-		pods: w.client.CoreV1().Pods(base.Namespace), wanted: e.wanted, notes: e.sent.notes.all,
+		pods: w.Client.CoreV1().Pods(base.Namespace), wanted: e.wanted, notes: e.sent.notes.all,
 		last: e.last && len(e.queue) <= 1 && e.ref.Static == "", ask: e.doubt, began: time.Now(),
 		outcome: outcome{pod: base, untaken: e.untaken},
 	}

@@ -46,7 +46,7 @@ func (w *Writer) written(e *entry, t *try) (waiting []func(error)) {
 	if t.asked {
 		w.heard()
 		if e.failures.logged != "" {
-			w.log.Info("the pod's status could be written again", "pod", e.ref)
+			w.Log.Info("the pod's status could be written again", "pod", e.ref)
 		}
 		e.failures, e.doubt, w.reach.took = failures{}, false, time.Since(t.began)
 	}
@@ -88,12 +88,12 @@ func (w *Writer) failed(e *entry, t *try) {
 		w.heard()
 	} else if general, first := w.reach.failed(class, t.began, now); general {
 		if first {
-			w.log.Warn("the API server does not answer: statuses wait", "err", t.err)
+			w.Log.Warn("the API server does not answer: statuses wait", "err", t.err)
 		}
 		return
 	}
 	if e.failures.news(t.err) {
-		w.log.Error("the pod's status can't be written", "pod", e.ref, "err", t.err)
+		w.Log.Error("the pod's status can't be written", "pod", e.ref, "err", t.err)
 	}
 }
 

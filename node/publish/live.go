@@ -74,7 +74,7 @@ func (w *Writer) heard() {
 	if !w.reach.heard(time.Now()) {
 		return
 	}
-	w.log.Info("the API server is back: the statuses that wait are written")
+	w.Log.Info("the API server is back: the statuses that wait are written")
 	for _, e := range w.work {
 		e.failures.back()
 	}

@@ -237,7 +237,7 @@ func TestProgressWaitsForSlowServer(t *testing.T) {
 func TestSlots(t *testing.T) {
 	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
 		slots := make(chan struct{}, 1)
-		s.room.slots = slots
+		s.Writer.Slots = slots
 		slots <- struct{}{} // somebody else's request
 		web := s.pod("web")
 		s.Set(web, ready("10.0.0.1"), nil)
@@ -394,7 +394,7 @@ func TestBarrierBehindTransition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
 				slots := make(chan struct{}, 1)
-				s.room.slots = slots
+				s.Writer.Slots = slots
 				pod := s.pod("train-0", restartable)
 				s.Set(pod, member(started, ""), nil)
 				synctest.Wait()

@@ -53,13 +53,9 @@ type RecorderConfig struct {
 // Recorder writes events. Record may be called from any goroutine and does not
 // block.
 type Recorder struct {
-	// Immutable.
-	client kubernetes.Interface
-	log    *slog.Logger
-	node   string
-	rate   *rate.Limiter
-	pauses pauses
-	wake   mailbox.Signal // sent when there may be something to send
+	RecorderConfig // immutable
+	rate           *rate.Limiter
+	wake           mailbox.Signal // sent when there may be something to send
 
 	mu      sync.Mutex
 	similar *clientrecord.EventAggregator
@@ -72,15 +68,6 @@ type Recorder struct {
 	lostLogged time.Time
 	nano       int64 // in the name of the newest event
 	outage
-}
-
-// pauses are how long events wait: a normal one before the API has it, each one after that; each until
-// there is room for its request, which other Recorders share, nil: none does; and a normal one while
-// others are busy with what is more urgent, nil: nobody is.
-type pauses struct {
-	first, again time.Duration
-	slots        chan struct{}
-	busy         func() bool
 }
 
 // outage is that the API server does not answer: one request at a time tries. It is not podstatus' reach,
@@ -98,10 +85,7 @@ func NewRecorder(c RecorderConfig) *Recorder {
 		limit = rate.Inf
 	}
 	return &Recorder{
-		client: c.Client, log: c.Log, node: c.Node,
-		rate:    rate.NewLimiter(limit, max(c.Burst, 1)),
-		pauses:  pauses{first: c.Delay, again: c.Again, slots: c.Slots, busy: c.Busy},
-		wake:    mailbox.NewSignal(),
+		RecorderConfig: c, rate: rate.NewLimiter(limit, max(c.Burst, 1)), wake: mailbox.NewSignal(),
 		similar: clientrecord.NewEventAggregator(remembered, similar, combined, similarMost, similarWithN, clock.RealClock{}),
 		series:  lru.New(remembered),
 	}
@@ -112,9 +96,9 @@ func (r *Recorder) Record(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.nano = max(r.nano+1, e.At.UnixNano()) // several happen at the same time
-	event, key := r.similar.EventAggregate(e.object(r.node))
+	event, key := r.similar.EventAggregate(e.object(r.Node))
 	event.Name = util.GenerateEventName(e.Object.Name, r.nano)
-	event.ReportingController, event.ReportingInstance = component, r.node
+	event.ReportingController, event.ReportingInstance = component, r.Node
 	if found, ok := r.series.Get(key); ok {
 		s := found.(*series)
 		s.again(event)
@@ -131,13 +115,18 @@ func (r *Recorder) queue(s *series) {
 	if s.waiting || s.busy {
 		return
 	}
+	r.wait(s)
+	s.notBefore = r.soonest(s, time.Now())
+	r.wake.Send()
+}
+
+// wait files that a series waits. Called with mu held.
+func (r *Recorder) wait(s *series) {
 	if len(r.waiting) >= waitMost {
 		r.makeRoom()
 	}
 	s.waiting = true
-	s.notBefore = r.soonest(s, time.Now())
 	r.waiting = append(r.waiting, s)
-	r.wake.Send()
 }
 
 // soonest is when a series may be reported, whatever else there is.
@@ -146,9 +135,9 @@ func (r *Recorder) soonest(s *series, now time.Time) time.Time {
 	wait := time.Duration(0)
 	switch {
 	case s.created:
-		wait = r.pauses.again
+		wait = r.Again
 	case s.event.Type == v1.EventTypeNormal:
-		wait = r.pauses.first
+		wait = r.Delay
 	}
 	if at.Before(now.Add(wait)) {
 		return now.Add(wait)
@@ -185,7 +174,7 @@ func (r *Recorder) write(ctx, writing context.Context, requests *sync.WaitGroup)
 		}
 		due, next := r.due(time.Now())
 		for i, t := range due {
-			if !r.pauses.take(ctx) {
+			if !r.take(ctx) {
 				r.putBack(due[i:])
 				return
 			}
@@ -200,12 +189,12 @@ func (r *Recorder) write(ctx, writing context.Context, requests *sync.WaitGroup)
 
 // take waits until there is room for a request, which send gives back; false: ctx has ended. It waits here, and not beside: of thousands
 // of nodes each would have goroutines that do.
-func (p *pauses) take(ctx context.Context) bool {
-	if p.slots == nil {
+func (r *Recorder) take(ctx context.Context) bool {
+	if r.Slots == nil {
 		return true
 	}
 	select {
-	case p.slots <- struct{}{}:
+	case r.Slots <- struct{}{}:
 		return true
 	case <-ctx.Done():
 		return false
@@ -234,7 +223,7 @@ func (r *Recorder) flush(writing context.Context, requests *sync.WaitGroup) {
 	for {
 		due, _ := r.due(time.Now())
 		for _, t := range due {
-			if !r.pauses.take(writing) {
+			if !r.take(writing) {
 				return
 			}
 			requests.Go(func() { r.send(writing, t) })

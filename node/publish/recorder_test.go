@@ -477,7 +477,7 @@ func TestRecordSlots(t *testing.T) {
 		t.Run(fmt.Sprintf("ends=%t", ends), func(t *testing.T) {
 			recordBubble(t, RecorderConfig{}, func(t *testing.T, s *recordSetup) {
 				slots := make(chan struct{}, 1) // of the bubble
-				s.pauses.slots = slots
+				s.Recorder.Slots = slots
 				slots <- struct{}{}
 				after(time.Second)
 				before := runtime.NumGoroutine()

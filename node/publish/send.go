@@ -3,9 +3,7 @@ package publish
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -31,8 +29,8 @@ type eventRequest struct {
 
 // send tells the API server and files what came of it.
 func (r *Recorder) send(ctx context.Context, t eventRequest) {
-	if r.pauses.slots != nil {
-		defer func() { <-r.pauses.slots }()
+	if r.Slots != nil {
+		defer func() { <-r.Slots }()
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -64,7 +62,7 @@ func (r *Recorder) send(ctx context.Context, t eventRequest) {
 	default:
 		r.back()
 		s.tries = 0
-		r.log.Debug("the event is not taken", "reason", t.event.Reason, "object", t.event.InvolvedObject.Name, "err", err)
+		r.Log.Debug("the event is not taken", "reason", t.event.Reason, "object", t.event.InvolvedObject.Name, "err", err)
 	}
 	r.wake.Send()
 }
@@ -72,7 +70,7 @@ func (r *Recorder) send(ctx context.Context, t eventRequest) {
 // request makes the event's object, or brings its count up to date; one that the
 // API server has dropped meanwhile is made anew.
 func (r *Recorder) request(ctx context.Context, t *eventRequest) error {
-	events := r.client.CoreV1().Events(t.event.Namespace)
+	events := r.Client.CoreV1().Events(t.event.Namespace)
 	if t.created {
 		patch, err := json.Marshal(map[string]any{
 			"count": t.event.Count, "lastTimestamp": t.event.LastTimestamp, "message": t.event.Message,
@@ -105,17 +103,14 @@ func judge(err error) verdict {
 	if err == nil {
 		return taken
 	}
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
+	switch classify(err) {
+	case unreachable, unanswered:
 		return eventUnanswered
-	}
-	switch code := int(status.Status().Code); {
-	case code == http.StatusUnauthorized, code == http.StatusServiceUnavailable:
-		return eventUnanswered
-	case code == http.StatusForbidden && !apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause):
-		return tryAgain // an API server that starts denies everything until it knows its rules
-	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= http.StatusInternalServerError:
+	case transient:
 		return tryAgain
+	}
+	if apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause) {
+		return tryAgain // an API server that starts denies everything until it knows its rules
 	}
 	return rejected // among others: its namespace is being deleted
 }
@@ -127,11 +122,7 @@ func (r *Recorder) retry(s *series) {
 		r.lost++
 		return
 	}
-	if len(r.waiting) >= waitMost {
-		r.makeRoom()
-	}
-	s.waiting = true
-	r.waiting = append(r.waiting, s)
+	r.wait(s)
 }
 
 // fail notes a request without an answer. Called with mu held.
@@ -139,7 +130,7 @@ func (r *Recorder) fail(err error) {
 	if !r.away {
 		r.away = true
 		r.pause = wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Jitter: 0.3, Steps: 10, Cap: 8 * time.Second}
-		r.log.Debug("the API server does not answer: events wait", "err", err)
+		r.Log.Debug("the API server does not answer: events wait", "err", err)
 	}
 	r.until = time.Now().Add(r.pause.Step())
 }
@@ -147,7 +138,7 @@ func (r *Recorder) fail(err error) {
 // back notes an answer. Called with mu held.
 func (r *Recorder) back() {
 	if now := time.Now(); r.lost > 0 && !now.Before(r.lostLogged) {
-		r.log.Warn("events were lost: the API server was away for too long, or more waited than there is room for", "lost", r.lost)
+		r.Log.Warn("events were lost: the API server was away for too long, or more waited than there is room for", "lost", r.lost)
 		r.lost, r.lostLogged = 0, now.Add(lostEvery)
 	}
 	r.away = false
@@ -182,5 +173,5 @@ func (r *Recorder) notBefore(s *series, now time.Time) time.Time {
 
 // givesWay says whether a series, whose own time has come, waits for what is more urgent.
 func (r *Recorder) givesWay(s *series, now time.Time) bool {
-	return r.pauses.busy != nil && s.event.Type == v1.EventTypeNormal && now.Sub(s.notBefore) < busyLongest && r.pauses.busy()
+	return r.Busy != nil && s.event.Type == v1.EventTypeNormal && now.Sub(s.notBefore) < busyLongest && r.Busy()
 }

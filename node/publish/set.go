@@ -97,7 +97,7 @@ func (w *Writer) set(pod Ref, status v1.PodStatus, seen func(error)) *entry {
 	}
 	e.sent.notes.unsent = false
 	if u.seen != nil {
-		u.late = time.AfterFunc(w.patience, func() { w.unseen(u) })
+		u.late = time.AfterFunc(w.Patience, func() { w.unseen(u) })
 	}
 	w.want(e, u.status)
 	e.push(u)

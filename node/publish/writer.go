@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -34,13 +35,8 @@ type WriterConfig struct {
 // Writer writes statuses of pods to the API server. Its methods may be called
 // from any goroutine and never block.
 type Writer struct {
-	// Immutable.
-	client   kubernetes.Interface
-	log      *slog.Logger
-	room     room
-	timeout  time.Duration
-	patience time.Duration
-	wake     mailbox.Signal // sent when there may be something to begin
+	WriterConfig                // immutable
+	wake         mailbox.Signal // sent when there may be something to begin
 
 	mu       sync.Mutex
 	entries  map[types.UID]*entry // by the UID that the node knows the pod by
@@ -53,31 +49,12 @@ type Writer struct {
 	awaited  awaited
 }
 
-// room is for attempts at the same time.
-type room struct {
-	inFlight int
-	slots    chan struct{} // shared with other Writers; nil: with none
-}
-
 // NewWriter prepares a Writer; statuses are written while Run runs.
 func NewWriter(c WriterConfig) *Writer {
-	w := &Writer{
-		client: c.Client, log: c.Log,
-		room: room{inFlight: c.InFlight, slots: c.Slots}, timeout: c.Timeout, patience: c.Patience,
-		wake:    mailbox.NewSignal(),
-		entries: map[types.UID]*entry{},
-		objects: objects{},
-	}
-	if w.room.inFlight == 0 {
-		w.room.inFlight = 32
-	}
-	if w.timeout == 0 {
-		w.timeout = 10 * time.Second
-	}
-	if w.patience == 0 {
-		w.patience = 3 * time.Second
-	}
-	return w
+	c.InFlight = cmp.Or(c.InFlight, 32)
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.Patience = cmp.Or(c.Patience, 3*time.Second)
+	return &Writer{WriterConfig: c, wake: mailbox.NewSignal(), entries: map[types.UID]*entry{}, objects: objects{}}
 }
 
 // Run writes until ctx ends and all attempts have, too. What waits then is lost
@@ -128,7 +105,7 @@ func (w *Writer) due(now time.Time) (due []*entry, next time.Time) {
 	}
 	later, windows := w.work[:0], w.windows()
 	for _, e := range w.work {
-		if w.busy >= w.room.inFlight || w.reach.testing {
+		if w.busy >= w.InFlight || w.reach.testing {
 			later = append(later, e) // the end of an attempt wakes
 			continue
 		}

@@ -2,13 +2,13 @@ package register
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	nodeutil "k8s.io/component-helpers/node/util"
 )
 
 // event is one about the Node, told when the status that it belongs to has
@@ -114,11 +114,8 @@ func missingCapacity(capacity v1.ResourceList, withStorage bool) error {
 }
 
 func conditionOf(node *v1.Node, name v1.NodeConditionType) *v1.NodeCondition {
-	i := slices.IndexFunc(node.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == name })
-	if i < 0 {
-		return nil
-	}
-	return &node.Status.Conditions[i]
+	_, c := nodeutil.GetNodeCondition(&node.Status, name)
+	return c
 }
 
 func statusEvent(name, reason string) event {

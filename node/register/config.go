@@ -1,6 +1,7 @@
 package register
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -123,15 +124,9 @@ type Senses struct {
 }
 
 func (t Timing) withDefaults() Timing {
-	if t.StatusUpdate == 0 {
-		t.StatusUpdate = 10 * time.Second
-	}
-	if t.StatusReport == 0 {
-		t.StatusReport = 5 * time.Minute
-	}
-	if t.LeaseSeconds == 0 {
-		t.LeaseSeconds = 40
-	}
+	t.StatusUpdate = cmp.Or(t.StatusUpdate, 10*time.Second)
+	t.StatusReport = cmp.Or(t.StatusReport, 5*time.Minute)
+	t.LeaseSeconds = cmp.Or(t.LeaseSeconds, 40)
 	return t
 }
 

@@ -5,9 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 
+	"github.com/google/cadvisor/lib/utils/sysfs"
+	"github.com/google/cadvisor/lib/utils/sysinfo"
 	"github.com/moby/sys/userns"
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
@@ -112,32 +113,15 @@ func memory(root string) (total, swap int64, err error) {
 	return int64(*info.MemTotalBytes), swap, nil
 }
 
-// hugePagesName is a folder of /sys/kernel/mm/hugepages; its size is in KiB.
-var hugePagesName = regexp.MustCompile(`^hugepages-(\d+)kB$`)
-
 // hugePages are those of every size that the kernel knows, also if none is
 // reserved: a Node lists them with 0.
-func hugePages(root string) ([]HugePages, error) {
-	dir := filepath.Join(root, "sys/kernel/mm/hugepages")
-	entries, err := os.ReadDir(dir)
-	if os.IsNotExist(err) {
-		return nil, nil
+func hugePages(root string) (out []HugePages, err error) {
+	all, err := sysinfo.GetHugePagesInfo(sysfs.NewRealSysFs(), filepath.Join(root, "sys/kernel/mm/hugepages")+"/")
+	for _, pages := range all {
+		out = append(out, HugePages{PageBytes: int64(pages.PageSize) << 10, Count: int64(pages.NumPages)})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the huge pages: %w", err)
-	}
-	var out []HugePages
-	for _, entry := range entries {
-		match := hugePagesName.FindStringSubmatch(entry.Name())
-		if match == nil {
-			continue
-		}
-		sizeKiB, _ := strconv.ParseInt(match[1], 10, 64)
-		count, err := strconv.ParseInt(firstLineOf(dir, entry.Name()+"/nr_hugepages"), 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("read the number of huge pages of %d KiB: %w", sizeKiB, err)
-		}
-		out = append(out, HugePages{PageBytes: sizeKiB << 10, Count: count})
 	}
 	return out, nil
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeletapis "k8s.io/kubelet/pkg/apis"
+
+	"github.com/lifepod/lifepod/roster/admit"
 )
 
 // writeTimeout bounds one write to the API server.
@@ -80,13 +82,10 @@ func (r *reporter) createOrTakeOver(ctx context.Context, node *v1.Node) (registe
 // are the cluster's by now and stay.
 func takeOver(existing, initial *v1.Node, keepExtended bool) (changed bool) {
 	for key, value := range initial.Annotations {
-		if existing.Annotations[key] == value {
-			continue
+		if existing.Annotations[key] != value {
+			metav1.SetMetaDataAnnotation(&existing.ObjectMeta, key, value)
+			changed = true
 		}
-		if existing.Annotations == nil {
-			existing.Annotations = map[string]string{}
-		}
-		existing.Annotations[key], changed = value, true
 	}
 	changed = takeOverLabels(existing, initial) || changed
 	changed = takeOverResources(&existing.Status, &initial.Status) || changed
@@ -109,10 +108,7 @@ func takeOverLabels(existing, initial *v1.Node) (changed bool) {
 		if !has || existing.Labels[key] == want {
 			continue
 		}
-		if existing.Labels == nil {
-			existing.Labels = map[string]string{}
-		}
-		existing.Labels[key] = want
+		metav1.SetMetaDataLabel(&existing.ObjectMeta, key, want)
 		if want == "" {
 			delete(existing.Labels, key)
 		}
@@ -150,7 +146,7 @@ func takeOverResources(existing, initial *v1.NodeStatus) (changed bool) {
 // there yet.
 func zeroExtended(status *v1.NodeStatus) (changed bool) {
 	for name, has := range status.Capacity {
-		if isExtended(name) {
+		if admit.IsExtended(name) {
 			allocatable := status.Allocatable[name]
 			changed = changed || !has.IsZero() || !allocatable.IsZero()
 			status.Capacity[name] = *resource.NewQuantity(0, resource.DecimalSI)

@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/cpuset"
+
+	"github.com/lifepod/lifepod/roster/admit"
 )
 
 // Resources say what of the machine pods may use, as KubeletConfiguration does.
@@ -213,7 +215,7 @@ func setAllocatable(status *v1.NodeStatus, reserved v1.ResourceList) {
 		status.Allocatable = v1.ResourceList{}
 	}
 	for name := range status.Allocatable {
-		if _, has := status.Capacity[name]; !has && isExtended(name) {
+		if _, has := status.Capacity[name]; !has && admit.IsExtended(name) {
 			delete(status.Allocatable, name)
 		}
 	}
@@ -240,12 +242,4 @@ func less(a, b resource.Quantity) resource.Quantity {
 
 func isHugePages(name v1.ResourceName) bool {
 	return strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
-}
-
-// isExtended says whether a resource is one of device plugins or of the
-// cluster's operator: a name with a domain that isn't Kubernetes' own.
-func isExtended(name v1.ResourceName) bool {
-	return strings.Contains(string(name), "/") &&
-		!strings.Contains(string(name), v1.ResourceDefaultNamespacePrefix) &&
-		!strings.HasPrefix(string(name), v1.DefaultResourceRequestsPrefix)
 }

@@ -8,12 +8,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/lifepod/lifepod/internal/apiwatch"
 )
 
 // Shared follows the Nodes of many that run in one process, by one list and watch of all Nodes.
@@ -30,13 +30,10 @@ type Shared struct {
 
 // Run follows them until ctx ends.
 func (s *Shared) Run(ctx context.Context) {
-	nodes, quiet := s.Client.CoreV1().Nodes(), klog.Logger{}
-	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return nodes.List(ctx, o) },
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return nodes.Watch(ctx, o)
-		},
-	}, s.Client), &v1.Node{}, sharedNodes{s}, cache.ReflectorOptions{Logger: &quiet, Name: "nodes"})
+	quiet := klog.Logger{}
+	reflector := cache.NewReflectorWithOptions(
+		apiwatch.Lister(s.Client, s.Client.CoreV1().Nodes(), nil, nil), &v1.Node{}, s.store(), cache.ReflectorOptions{Logger: &quiet, Name: "nodes"},
+	)
 	ctx = klog.NewContext(ctx, quiet)
 	listing := backoff{log: s.Log, what: "listing and watching nodes"}
 	for ctx.Err() == nil {
@@ -124,45 +121,33 @@ func (f follower) back() {
 }
 
 // of is the follower of a Node; nil: it is none of them.
-func (s *Shared) of(object any) (*follower, *v1.Node) {
-	node, ok := object.(*v1.Node)
-	if !ok {
-		return nil, nil
-	}
+func (s *Shared) of(node *v1.Node) *follower {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.nodes[node.Name], node
+	return s.nodes[node.Name]
 }
 
-// sharedNodes is a Shared as the reflector's store.
-type sharedNodes struct{ *Shared }
-
-// Add takes a Node as the API server has it.
-func (s sharedNodes) Add(object any) error { return s.Update(object) }
-
-// Update does the same.
-func (s sharedNodes) Update(object any) error {
-	if f, node := s.of(object); f != nil {
-		f.heard(node, false)
+func (s *Shared) store() apiwatch.Store[*v1.Node] {
+	return apiwatch.Store[*v1.Node]{
+		All: s.replace,
+		Put: func(node *v1.Node) {
+			if f := s.of(node); f != nil {
+				f.heard(node, false)
+			}
+		},
+		Gone: func(node *v1.Node) {
+			if f := s.of(node); f != nil {
+				f.gone()
+			}
+		},
 	}
-	return nil
 }
 
-// Delete takes that a Node is gone.
-func (s sharedNodes) Delete(object any) error {
-	if f, _ := s.of(object); f != nil {
-		f.gone()
-	}
-	return nil
-}
-
-// Replace takes all Nodes. The followers of those that are gone are told, and of an outage's end.
-func (s sharedNodes) Replace(objects []any, version string) error {
+// replace takes all Nodes. The followers of those that are gone are told, and of an outage's end.
+func (s *Shared) replace(nodes []*v1.Node, version string) {
 	there := map[string]*v1.Node{}
-	for _, object := range objects {
-		if node, ok := object.(*v1.Node); ok {
-			there[node.Name] = node
-		}
+	for _, node := range nodes {
+		there[node.Name] = node
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +162,6 @@ func (s sharedNodes) Replace(objects []any, version string) error {
 			f.back()
 		}
 	}
-	return nil
 }
 
 // newer says whether a Node is one of after a list, which then says nothing of it.
@@ -185,6 +169,3 @@ func newer(node *v1.Node, list string) bool {
 	order, err := resourceversion.CompareResourceVersion(node.ResourceVersion, list)
 	return err == nil && order > 0
 }
-
-// Resync does nothing: nobody wants to hear of what hasn't changed.
-func (s sharedNodes) Resync() error { return nil }

@@ -22,7 +22,7 @@ func TestSharedFollowsEachNode(t *testing.T) {
 		return &follower{name: name, object: object, calls: newCalls(), link: newLink(), log: slog.New(slog.DiscardHandler)}
 	}
 	s := &Shared{}
-	store, a, b := sharedNodes{s}, follow("a"), follow("b")
+	store, a, b := s.store(), follow("a"), follow("b")
 	s.add(a)
 	s.add(b)
 	try := func(err error) {
@@ -60,7 +60,7 @@ func TestSharedCutsANodeOff(t *testing.T) {
 		name: "a", client: client, object: newObject(node(""), func(*v1.Node) {}), calls: newCalls(), link: newLink(), log: slog.New(slog.DiscardHandler),
 	}
 	s := &Shared{}
-	store := sharedNodes{s}
+	store := s.store()
 	s.add(f)
 	version := func() string { return f.object.newest.Load().ResourceVersion }
 	err := store.Replace([]any{node("3")}, "3")

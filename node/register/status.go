@@ -39,8 +39,8 @@ func (c *Config) describe(node *v1.Node, f *facts, now time.Time) []event {
 	devices, usable := c.Senses.Devices()
 	maps.Copy(node.Status.Capacity, devices)
 	maps.Copy(node.Status.Allocatable, usable)
-	setLabel(node, v1.LabelOSStable, runtime.GOOS)
-	setLabel(node, v1.LabelArchStable, runtime.GOARCH)
+	metav1.SetMetaDataLabel(&node.ObjectMeta, v1.LabelOSStable, runtime.GOOS)
+	metav1.SetMetaDataLabel(&node.ObjectMeta, v1.LabelArchStable, runtime.GOARCH)
 	node.Status.DaemonEndpoints = v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: c.Port}}
 	node.Status.Images, node.Status.VolumesInUse = f.images, c.Senses.VolumesInUse()
 	f.setRuntime(&node.Status)
@@ -99,16 +99,6 @@ func (f *facts) setRuntime(status *v1.NodeStatus) {
 		status.Features = &v1.NodeFeatures{SupplementalGroupsPolicy: &features.SupplementalGroupsPolicy}
 	}
 	status.DeclaredFeatures = f.declared
-}
-
-func setLabel(node *v1.Node, key, value string) {
-	if node.Labels[key] == value {
-		return
-	}
-	if node.Labels == nil {
-		node.Labels = map[string]string{}
-	}
-	node.Labels[key] = value
 }
 
 // differs says whether a Node is another than before in what the reporter

@@ -39,11 +39,14 @@ type request struct{ node, verb, subresource string }
 
 func (a *access) allowed(ctx context.Context, who user.Info, r request) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(), Extra: extraOf(who),
+		User: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(), Extra: map[string]authorizationv1.ExtraValue{},
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Verb: r.verb, Version: "v1", Resource: "nodes", Subresource: r.subresource, Name: r.node,
 		},
 	}}
+	for key, values := range who.GetExtra() {
+		review.Spec.Extra[key] = values
+	}
 	text, err := json.Marshal(review.Spec)
 	if err != nil {
 		return false, err
@@ -70,63 +73,32 @@ func (a *access) allowed(ctx context.Context, who user.Info, r request) (bool, e
 	return allowed, nil
 }
 
-func extraOf(who user.Info) map[string]authorizationv1.ExtraValue {
-	var extra map[string]authorizationv1.ExtraValue
-	for key, values := range who.GetExtra() {
-		if extra == nil {
-			extra = map[string]authorizationv1.ExtraValue{}
-		}
-		extra[key] = values
-	}
-	return extra
-}
-
 // requests are those under way, also those whose connections were hijacked,
-// which a http.Server forgets.
+// which a http.Server forgets: each reads.
 type requests struct {
-	mu    sync.Mutex
-	count int
-	over  chan struct{} // closed when there is none and none may begin any more; nil before end
+	lock sync.RWMutex
+	over chan struct{} // closed when there is none any more; nil before end
 }
 
 // counted passes requests on until the end.
 func (q *requests) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !q.begin() {
+		if !q.lock.TryRLock() {
 			refuse(w, http.StatusServiceUnavailable, "the node's API is ending")
 			return
 		}
-		defer q.done()
+		defer q.lock.RUnlock()
 		next.ServeHTTP(w, r)
 	})
-}
-
-func (q *requests) begin() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.over != nil {
-		return false
-	}
-	q.count++
-	return true
-}
-
-func (q *requests) done() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.count--; q.count == 0 && q.over != nil {
-		close(q.over)
-	}
 }
 
 // end lets no more requests begin; what it returns is closed when the last one
 // is over. Called once.
 func (q *requests) end() <-chan struct{} {
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.over = make(chan struct{})
-	if q.count == 0 {
+	go func() {
+		q.lock.Lock()
 		close(q.over)
-	}
+	}()
 	return q.over
 }

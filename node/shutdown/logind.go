@@ -2,10 +2,8 @@ package shutdown
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -200,26 +198,16 @@ type times struct {
 }
 
 func loadTimes(file string) (t times, err error) {
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return t, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &t)
-	}
-	if err != nil {
+	if err := wholefile.ReadJSON(file, &t); err != nil {
 		return times{}, fmt.Errorf("read the times of the last shutdown: %w", err)
 	}
 	return t, nil
 }
 
 func (t times) save(file string) error {
-	data, err := json.Marshal(t)
+	err := rootfolder.Ensure(filepath.Dir(file), 0o700)
 	if err == nil {
-		err = rootfolder.Ensure(filepath.Dir(file), 0o700)
-	}
-	if err == nil {
-		err = wholefile.Write(file, data)
+		err = wholefile.WriteJSON(file, t)
 	}
 	if err != nil {
 		return fmt.Errorf("keep the times of the shutdown: %w", err)

@@ -3,7 +3,6 @@ package source
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -13,15 +12,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/lifepod/lifepod/internal/apiwatch"
 	"github.com/lifepod/lifepod/roster"
 )
 
@@ -51,14 +49,16 @@ var retries = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 
 // Run tells the Feed until ctx ends. Pods that were deleted while the API server was away, and those that
 // were replaced by others of the same name, are Unwanted.
 func (a *API) Run(ctx context.Context) {
-	a.reflect(ctx, fields.OneTermEqualSelector("spec.nodeName", a.NodeName).String(), newPodStore(a))
+	a.reflect(ctx, fields.OneTermEqualSelector("spec.nodeName", a.NodeName).String(), newPodStore(a).store())
 }
 
 // reflect keeps a store like the API server's pods that a field selects, until ctx ends.
-func (a *API) reflect(ctx context.Context, selector string, store cache.ReflectorStore) {
+func (a *API) reflect(ctx context.Context, selector string, store apiwatch.Store[*v1.Pod]) {
 	backoff := retries
 	quiet := klog.Logger{} // the reflector tells each try, outage tells what matters
-	reflector := cache.NewReflectorWithOptions(a.listWatch(selector), &v1.Pod{}, store, cache.ReflectorOptions{
+	problem := &outage{log: a.Log, what: "listing and watching pods"}
+	pods := apiwatch.Lister(a.Client, a.Client.CoreV1().Pods(metav1.NamespaceAll), func(o *metav1.ListOptions) { o.FieldSelector = selector }, problem.tell)
+	reflector := cache.NewReflectorWithOptions(pods, &v1.Pod{}, store, cache.ReflectorOptions{
 		Logger: &quiet, Name: "pods of the node", Backoff: &backoff,
 	})
 	again := backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute)
@@ -70,26 +70,7 @@ func (a *API) reflect(ctx context.Context, selector string, store cache.Reflecto
 	}) // ends with ctx
 }
 
-func (a *API) listWatch(selector string) cache.ListerWatcher {
-	o := &outage{log: a.Log, what: "listing and watching pods"}
-	pods := a.Client.CoreV1().Pods(metav1.NamespaceAll)
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = selector
-			list, err := pods.List(ctx, options)
-			o.tell(ctx, err)
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = selector
-			w, err := pods.Watch(ctx, options)
-			o.tell(ctx, err)
-			return w, err
-		},
-	}, a.Client)
-}
-
-// podStore is the only copy of the node's pods. The reflector calls it from one goroutine.
+// podStore is the only copy of the node's pods, kept by the reflector's goroutine.
 type podStore struct {
 	api   *API
 	pods  map[types.NamespacedName]*v1.Pod
@@ -100,48 +81,21 @@ func newPodStore(a *API) *podStore {
 	return &podStore{api: a, pods: map[types.NamespacedName]*v1.Pod{}}
 }
 
-func notAPod(object any) error {
-	return fmt.Errorf("take a pod from the API server: it is a %T", object)
+func (s *podStore) store() apiwatch.Store[*v1.Pod] {
+	return apiwatch.Store[*v1.Pod]{
+		All: func(pods []*v1.Pod, _ string) { s.replace(pods) }, Put: s.put, Gone: func(pod *v1.Pod) { s.remove(nameOf(pod)) },
+	}
 }
 
 func nameOf(pod *v1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// Add takes a pod as the API server has it.
-func (s *podStore) Add(object any) error { return s.Update(object) }
-
-// Update does the same.
-func (s *podStore) Update(object any) error {
-	pod, ok := object.(*v1.Pod)
-	if !ok {
-		return notAPod(object)
-	}
-	s.put(pod)
-	return nil
-}
-
-// Delete forgets a pod that the API server has no longer.
-func (s *podStore) Delete(object any) error {
-	pod, ok := object.(*v1.Pod)
-	if !ok {
-		return notAPod(object)
-	}
-	s.remove(nameOf(pod))
-	return nil
-}
-
-// Replace takes all pods, the oldest first as in admission. What it doesn't have is gone.
-func (s *podStore) Replace(objects []any, _ string) error {
-	listed := make(map[types.NamespacedName]bool, len(objects))
-	pods := make([]*v1.Pod, 0, len(objects))
-	for _, object := range objects {
-		pod, ok := object.(*v1.Pod)
-		if !ok {
-			return fmt.Errorf("take the list of pods from the API server: it has a %T", object)
-		}
+// replace takes all pods, the oldest first as in admission. What it doesn't have is gone.
+func (s *podStore) replace(pods []*v1.Pod) {
+	listed := make(map[types.NamespacedName]bool, len(pods))
+	for _, pod := range pods {
 		listed[nameOf(pod)] = true
-		pods = append(pods, pod)
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(s.pods), compareNames) {
 		if !listed[name] {
@@ -158,20 +112,6 @@ func (s *podStore) Replace(objects []any, _ string) error {
 		s.heard = true
 		s.api.Feed.Heard(roster.API)
 	}
-	return nil
-}
-
-// Resync does nothing: nobody wants to hear of what hasn't changed.
-func (s *podStore) Resync() error { return nil }
-
-// Transformer trims pods while a list of them is gathered.
-func (s *podStore) Transformer() cache.TransformFunc { return trim }
-
-func trim(object any) (any, error) {
-	if pod, ok := object.(*v1.Pod); ok {
-		pod.ManagedFields = nil
-	}
-	return object, nil
 }
 
 func (s *podStore) put(pod *v1.Pod) {
@@ -185,7 +125,6 @@ func (s *podStore) put(pod *v1.Pod) {
 			s.remove(name)
 		}
 	}
-	pod.ManagedFields = nil
 	if IsMirror(pod) {
 		s.pods[name] = pod
 		if s.api.Mirrors != nil {

@@ -46,10 +46,14 @@ func TestPodStore(t *testing.T) {
 		do   func(*podStore) error
 		want []string
 	}
-	add := func(pod *v1.Pod) func(*podStore) error { return func(s *podStore) error { return s.Update(pod) } }
-	remove := func(pod *v1.Pod) func(*podStore) error { return func(s *podStore) error { return s.Delete(pod) } }
+	add := func(pod *v1.Pod) func(*podStore) error {
+		return func(s *podStore) error { return s.store().Update(pod) }
+	}
+	remove := func(pod *v1.Pod) func(*podStore) error {
+		return func(s *podStore) error { return s.store().Delete(pod) }
+	}
 	list := func(pods ...any) func(*podStore) error {
-		return func(s *podStore) error { return s.Replace(pods, "") }
+		return func(s *podStore) error { return s.store().Replace(pods, "") }
 	}
 	for _, tc := range []struct {
 		name  string
@@ -95,7 +99,7 @@ func TestSeenAnnotation(t *testing.T) {
 		store := &podStore{api: &API{Feed: feed}, pods: map[types.NamespacedName]*v1.Pod{}}
 		seen := func(pod *v1.Pod) string {
 			time.Sleep(time.Second)
-			assert.Must(t, store.Update(pod))
+			assert.Must(t, store.store().Update(pod))
 			return feed.pods[pod.UID].Annotations[SeenAnnotation]
 		}
 		first, second, other := seen(apiPod("a", "1", "1")), seen(apiPod("a", "1", "2")), seen(apiPod("a", "2", "3"))

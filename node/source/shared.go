@@ -14,6 +14,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 
+	"github.com/lifepod/lifepod/internal/apiwatch"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
 )
@@ -45,7 +46,7 @@ type Shared struct {
 // Run tells the nodes' feeds until ctx ends.
 func (s *Shared) Run(ctx context.Context) {
 	all := &API{Client: s.Client, Log: s.Log}
-	all.reflect(ctx, fields.OneTermNotEqualSelector("spec.nodeName", "").String(), shared{s})
+	all.reflect(ctx, fields.OneTermNotEqualSelector("spec.nodeName", "").String(), s.store())
 }
 
 // Add tells a node's feed of its pods from now on, as API.Run does. Client of it is not used.
@@ -58,7 +59,7 @@ func (s *Shared) Add(a *API) {
 	store := newPodStore(a)
 	s.nodes[a.NodeName] = store
 	if s.heard {
-		_ = store.Replace(asObjects(s.early[a.NodeName]), "") // they are pods
+		store.replace(slices.Collect(maps.Values(s.early[a.NodeName])))
 	}
 	delete(s.early, a.NodeName)
 }
@@ -117,23 +118,17 @@ func (s *Shared) Join(node string) {
 	delete(s.away, node)
 	s.nodes[node] = store
 	if s.heard {
-		_ = store.Replace(asObjects(s.early[node]), "") // they are pods
+		store.replace(slices.Collect(maps.Values(s.early[node])))
 	}
 	delete(s.early, node)
 }
 
-// shared is a Shared as the reflector's store.
-type shared struct{ *Shared }
+func (s *Shared) store() apiwatch.Store[*v1.Pod] {
+	return apiwatch.Store[*v1.Pod]{All: s.replace, Put: s.put, Gone: s.drop}
+}
 
-// Add takes a pod as the API server has it.
-func (s shared) Add(object any) error { return s.Update(object) }
-
-// Update does the same.
-func (s shared) Update(object any) error {
-	pod, ok := object.(*v1.Pod)
-	if !ok {
-		return notAPod(object)
-	}
+// put takes a pod as the API server has it.
+func (s *Shared) put(pod *v1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch store := s.nodes[pod.Spec.NodeName]; {
@@ -142,11 +137,10 @@ func (s shared) Update(object any) error {
 	case s.Mine(pod.Spec.NodeName):
 		s.keep(pod)
 	}
-	return nil
 }
 
 // keep keeps a pod of a node that has not come yet.
-func (s shared) keep(pod *v1.Pod) {
+func (s *Shared) keep(pod *v1.Pod) {
 	of := s.early[pod.Spec.NodeName]
 	if of == nil {
 		of = map[types.NamespacedName]*v1.Pod{}
@@ -155,37 +149,26 @@ func (s shared) keep(pod *v1.Pod) {
 	of[nameOf(pod)] = pod
 }
 
-// Delete forgets a pod that the API server has no longer.
-func (s shared) Delete(object any) error {
-	pod, ok := object.(*v1.Pod)
-	if !ok {
-		return notAPod(object)
-	}
+// drop forgets a pod that the API server has no longer.
+func (s *Shared) drop(pod *v1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if store := s.nodes[pod.Spec.NodeName]; store != nil {
 		store.remove(nameOf(pod))
 	}
 	delete(s.early[pod.Spec.NodeName], nameOf(pod))
-	return nil
 }
 
-// Replace takes all pods.
-func (s shared) Replace(objects []any, version string) error {
-	by := map[string][]any{}
-	for _, object := range objects {
-		pod, ok := object.(*v1.Pod)
-		if !ok {
-			return notAPod(object)
-		}
+// replace takes all pods.
+func (s *Shared) replace(pods []*v1.Pod, _ string) {
+	by := map[string][]*v1.Pod{}
+	for _, pod := range pods {
 		by[pod.Spec.NodeName] = append(by[pod.Spec.NodeName], pod)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, store := range s.nodes {
-		if err := store.Replace(by[name], version); err != nil {
-			return err
-		}
+		store.replace(by[name])
 	}
 	s.early = map[string]map[types.NamespacedName]*v1.Pod{}
 	for name, pods := range by {
@@ -193,24 +176,10 @@ func (s shared) Replace(objects []any, version string) error {
 			continue
 		}
 		for _, pod := range pods {
-			s.keep(pod.(*v1.Pod))
+			s.keep(pod)
 		}
 	}
 	s.heard = true
-	return nil
-}
-
-// Resync does nothing: nobody wants to hear of what hasn't changed.
-func (s shared) Resync() error { return nil }
-
-// Transformer trims pods while a list of them is gathered.
-func (s shared) Transformer() cache.TransformFunc { return trim }
-
-func asObjects(pods map[types.NamespacedName]*v1.Pod) (objects []any) {
-	for _, pod := range pods {
-		objects = append(objects, pod)
-	}
-	return objects
 }
 
 // Annotations that a node gives to its pods; those of pods from the API never reach the API (B-STA-2).

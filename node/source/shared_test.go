@@ -43,7 +43,7 @@ func TestSharedTellsEachNodeOfItsPods(t *testing.T) {
 	}
 	var a, b calls
 	s := &Shared{Mine: func(node string) bool { return node != "other" }}
-	store := shared{s}
+	store := s.store()
 	s.Add(&API{NodeName: "a", Feed: &a})
 	want("before the list", &a)
 	try(store.Replace([]any{pod("1", "a", "1"), pod("2", "b", "1"), pod("3", "other", "1")}, "1"))
@@ -81,7 +81,7 @@ func TestSharedCutsANodeOff(t *testing.T) {
 	}
 	var a, b calls
 	s := &Shared{Mine: func(string) bool { return true }}
-	store := shared{s}
+	store := s.store()
 	s.Add(&API{NodeName: "a", Feed: &a})
 	s.Add(&API{NodeName: "b", Feed: &b})
 	list := func(pods ...any) {

@@ -1,12 +1,8 @@
 package space
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -36,15 +32,8 @@ func openHistory(path string, now time.Time) (history, error) {
 	if path == "" {
 		return h, nil
 	}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return h, nil
-	}
 	var kept map[string]record
-	if err == nil {
-		err = json.Unmarshal(data, &kept)
-	}
-	if err != nil {
+	if err := wholefile.ReadJSON(path, &kept); err != nil {
 		return h, fmt.Errorf("read when images were used: %w", err)
 	}
 	for id, r := range kept {
@@ -93,12 +82,9 @@ func (h *history) save() error {
 	if h.path == "" || maps.Equal(h.of, h.saved) {
 		return nil
 	}
-	data, err := json.Marshal(h.of)
+	err := rootfolder.Ensure(filepath.Dir(h.path), 0o700)
 	if err == nil {
-		err = rootfolder.Ensure(filepath.Dir(h.path), 0o700)
-	}
-	if err == nil {
-		err = wholefile.Write(h.path, data)
+		err = wholefile.WriteJSON(h.path, h.of)
 	}
 	if err != nil {
 		return fmt.Errorf("keep when images were used: %w", err)

@@ -10,6 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/images"
 )
 
@@ -35,14 +36,8 @@ func named(reference string, names []string) bool {
 // referencesOf are the images that a pod names: those of its containers, also of those
 // that have not been created yet, and of its volumes.
 func referencesOf(pod *v1.Pod) (list []string) {
-	for i := range pod.Spec.InitContainers {
-		list = append(list, pod.Spec.InitContainers[i].Image)
-	}
-	for i := range pod.Spec.Containers {
-		list = append(list, pod.Spec.Containers[i].Image)
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		list = append(list, pod.Spec.EphemeralContainers[i].Image)
+	for _, c := range lifecycle.AllContainers(pod) {
+		list = append(list, c.Image)
 	}
 	for i := range pod.Spec.Volumes {
 		if source := pod.Spec.Volumes[i].Image; source != nil {

@@ -23,16 +23,12 @@ type apiRequests struct {
 	duration *prometheus.HistogramVec
 }
 
-func newAPIRequests() apiRequests {
+func newAPIRequests(f factory) apiRequests {
 	return apiRequests{
-		total: counterVec("rest_client_requests_total", "Number of HTTP requests, partitioned by status code, method, and host.", "code", "method", "host"),
-		duration: histogram("rest_client_request_duration_seconds", "Request latency in seconds. Broken down by verb, and host.",
+		total: f.counters("rest_client_requests_total", "Number of HTTP requests, partitioned by status code, method, and host.", "code", "method", "host"),
+		duration: f.histograms("rest_client_request_duration_seconds", "Request latency in seconds. Broken down by verb, and host.",
 			[]float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}, "verb", "host"),
 	}
-}
-
-func (a apiRequests) collectors() []prometheus.Collector {
-	return []prometheus.Collector{a.total, a.duration}
 }
 
 // API is a transport to the API server whose requests are counted.
@@ -126,17 +122,13 @@ type served struct {
 	inflight *prometheus.GaugeVec
 }
 
-func newServed() served {
+func newServed(f factory) served {
 	labels := []string{"method", "path", "server_type", "long_running"}
 	return served{
-		total:    counterVec("kubelet_http_requests_total", "Number of the http requests received since the server started", labels...),
-		duration: histogram("kubelet_http_requests_duration_seconds", "Duration in seconds to serve http requests", prometheus.DefBuckets, labels...),
-		inflight: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubelet_http_inflight_requests", Help: "Number of the inflight http requests"}, labels),
+		total:    f.counters("kubelet_http_requests_total", "Number of the http requests received since the server started", labels...),
+		duration: f.histograms("kubelet_http_requests_duration_seconds", "Duration in seconds to serve http requests", prometheus.DefBuckets, labels...),
+		inflight: f.gauges("kubelet_http_inflight_requests", "Number of the inflight http requests", labels...),
 	}
-}
-
-func (s served) collectors() []prometheus.Collector {
-	return []prometheus.Collector{s.total, s.duration, s.inflight}
 }
 
 // knownPaths and knownMethods bound what clients can make of labels; all else is other.

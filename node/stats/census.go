@@ -23,21 +23,17 @@ type MetricsPod struct {
 }
 
 var (
-	runningPods         = describe("kubelet_running_pods", "Number of pods that have a running pod sandbox")
-	runningContainers   = describe("kubelet_running_containers", "Number of containers currently running", "container_state")
-	desiredPods         = describe("kubelet_desired_pods", "The number of pods the kubelet is being instructed to run. static is true if the pod is not from the apiserver.", "static")
-	activePods          = describe("kubelet_active_pods", "The number of pods the kubelet considers active and which are being considered when admitting new pods. static is true if the pod is not from the apiserver.", "static")
-	mirrorPods          = describe("kubelet_mirror_pods", "The number of mirror pods the kubelet will try to create (one per admitted static pod)")
-	workingPods         = describe("kubelet_working_pods", "Number of pods the kubelet is actually running, broken down by lifecycle phase, whether the pod is desired, orphaned, or runtime only (also orphaned), and whether the pod is static. An orphaned pod has been removed from local configuration or force deleted in the API and consumes resources that are not otherwise visible.", "lifecycle", "config", "static")
-	ephemeralContainers = describe("kubelet_managed_ephemeral_containers", "Current number of ephemeral containers in pods managed by this kubelet.")
-	pendingResizes      = describe("kubelet_pod_pending_resizes", "Number of pending resizes for pods, by whether they are deferred or infeasible, and by the pods' priority.", "reason", "priority_bucket")
-	podCertificates     = describe("kubelet_podcertificate_states", "Gauge vector reporting the number of pod certificate projected volume sources, faceted by signer_name and state.", "signer_name", "state")
-	resizing            = describe("kubelet_pod_in_progress_resizes", "Number of in-progress resizes for pods.")
+	runningPods         = desc("kubelet_running_pods", "Number of pods that have a running pod sandbox")
+	runningContainers   = desc("kubelet_running_containers", "Number of containers currently running", "container_state")
+	desiredPods         = desc("kubelet_desired_pods", "The number of pods the kubelet is being instructed to run. static is true if the pod is not from the apiserver.", "static")
+	activePods          = desc("kubelet_active_pods", "The number of pods the kubelet considers active and which are being considered when admitting new pods. static is true if the pod is not from the apiserver.", "static")
+	mirrorPods          = desc("kubelet_mirror_pods", "The number of mirror pods the kubelet will try to create (one per admitted static pod)")
+	workingPods         = desc("kubelet_working_pods", "Number of pods the kubelet is actually running, broken down by lifecycle phase, whether the pod is desired, orphaned, or runtime only (also orphaned), and whether the pod is static. An orphaned pod has been removed from local configuration or force deleted in the API and consumes resources that are not otherwise visible.", "lifecycle", "config", "static")
+	ephemeralContainers = desc("kubelet_managed_ephemeral_containers", "Current number of ephemeral containers in pods managed by this kubelet.")
+	pendingResizes      = desc("kubelet_pod_pending_resizes", "Number of pending resizes for pods, by whether they are deferred or infeasible, and by the pods' priority.", "reason", "priority_bucket")
+	podCertificates     = desc("kubelet_podcertificate_states", "Gauge vector reporting the number of pod certificate projected volume sources, faceted by signer_name and state.", "signer_name", "state")
+	resizing            = desc("kubelet_pod_in_progress_resizes", "Number of in-progress resizes for pods.")
 )
-
-func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(name, help, labels, nil)
-}
 
 // Census adds how many pods there are, counted when somebody asks (B-WRK-26).
 func (m *Metrics) Census(pods func() []MetricsPod) {
@@ -70,7 +66,7 @@ func (c census) collect(out chan<- prometheus.Metric) {
 		if labels.values != "" {
 			values = strings.Split(strings.TrimSuffix(labels.values, "|"), ",")
 		}
-		out <- prometheus.MustNewConstMetric(labels.of, prometheus.GaugeValue, float64(n), values...)
+		out <- gauge(labels.of, float64(n), values...)
 	}
 }
 
@@ -190,18 +186,14 @@ type evictionCounts struct {
 	preempted *prometheus.CounterVec
 }
 
-func newEvictionCounts() evictionCounts {
+func newEvictionCounts(f factory) evictionCounts {
 	const label = "eviction_signal"
 	return evictionCounts{
-		evicted: counterVec("kubelet_evictions", "Cumulative number of pod evictions by eviction signal", label),
-		age:     histogram("kubelet_eviction_stats_age_seconds", "Time between when stats are collected, and when pod is evicted based on those stats by eviction signal", prometheus.DefBuckets, label),
+		evicted: f.counters("kubelet_evictions", "Cumulative number of pod evictions by eviction signal", label),
+		age:     f.histograms("kubelet_eviction_stats_age_seconds", "Time between when stats are collected, and when pod is evicted based on those stats by eviction signal", prometheus.DefBuckets, label),
 
-		preempted: counterVec("kubelet_preemptions", "Cumulative number of pod preemptions by preemption resource", "preemption_signal"),
+		preempted: f.counters("kubelet_preemptions", "Cumulative number of pod preemptions by preemption resource", "preemption_signal"),
 	}
-}
-
-func (e evictionCounts) collectors() []prometheus.Collector {
-	return []prometheus.Collector{e.evicted, e.age, e.preempted}
 }
 
 // Evicted counts an eviction by the first of the signals that demanded it, and how old

@@ -9,9 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/cadvisor/lib/container/libcontainer"
 	"github.com/opencontainers/cgroups"
-	"github.com/opencontainers/cgroups/fs"
-	"github.com/opencontainers/cgroups/fs2"
 )
 
 // unlimited is more than any memory: the kernel rounds what stands for no limit.
@@ -24,14 +23,10 @@ type cgroup struct {
 	v2 bool
 }
 
-// read reads one that is there, by its path below the root of each hierarchy.
-func read(name string) (cgroup, error) {
+// readCgroup reads one that is there, by its path below the root of each hierarchy.
+func readCgroup(name string) (cgroup, error) {
 	c := cgroup{at: time.Now(), v2: cgroups.IsCgroup2UnifiedMode()}
-	_, err := os.Stat(dirOf(name, "memory")) // version 1 tells nothing of one that is not there
-	var m cgroups.Manager
-	if err == nil {
-		m, err = reader(name)
-	}
+	m, _, err := open(name)
 	if err == nil {
 		c.Stats, err = m.GetStats()
 	}
@@ -41,22 +36,26 @@ func read(name string) (cgroup, error) {
 	return c, nil
 }
 
-func reader(name string) (cgroups.Manager, error) {
-	config := &cgroups.Cgroup{Resources: &cgroups.Resources{}}
-	if cgroups.IsCgroup2UnifiedMode() {
-		return fs2.NewManager(config, path.Join("/sys/fs/cgroup", name))
+// open is what reads a cgroup that is there, and its folders by controller, of version 2 by "".
+func open(name string) (cgroups.Manager, map[string]string, error) {
+	if _, err := os.Stat(dirOf(name, "memory")); err != nil { // version 1 tells nothing of one that is not there
+		return nil, nil, err
 	}
-	mounts, err := hierarchies()
-	if err != nil {
-		return nil, err
-	}
-	paths := map[string]string{}
-	for controller, mount := range mounts {
-		if name != "/" || controller != "pids" { // the root counts none
-			paths[controller] = path.Join(mount, name)
+	paths := map[string]string{"": path.Join("/sys/fs/cgroup", name)}
+	if !cgroups.IsCgroup2UnifiedMode() {
+		mounts, err := hierarchies()
+		if err != nil {
+			return nil, nil, err
+		}
+		paths = map[string]string{}
+		for controller, mount := range mounts {
+			if name != "/" || controller != "pids" { // the root counts none
+				paths[controller] = path.Join(mount, name)
+			}
 		}
 	}
-	return fs.NewManager(config, paths)
+	m, err := libcontainer.NewCgroupManager(name, paths)
+	return m, paths, err
 }
 
 // readControllers are those of version 1 that are read: each costs files.

@@ -47,31 +47,24 @@ func TestFiguresOfBothVersions(t *testing.T) {
 
 // TestRootIsRead: the machine's own cgroup, of whichever version.
 func TestRootIsRead(t *testing.T) {
-	c := assert.Get(read("/")).Must(t)
+	c := assert.Get(readCgroup("/")).Must(t)
 	addPressure(c.Stats)
 	assert.True(t, c.CpuStats.CpuUsage.TotalUsage != 0 && c.workingSet() != 0 && c.workingSet() <= c.MemoryStats.Usage.Usage,
 		"cpu %+v, memory %+v", c.CpuStats.CpuUsage, c.MemoryStats.Usage)
-	assert.Fails(t, assert.ErrorOf(read("/there/is/none")), "a cgroup that is not there can be read")
+	assert.Fails(t, assert.ErrorOf(readCgroup("/there/is/none")), "a cgroup that is not there can be read")
 }
 
 func TestPressure(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "cpu")
+	dir := t.TempDir()
+	assert.Must(t, os.Mkdir(filepath.Join(dir, "pressure"), 0o700))
 	text := "some avg10=1.50 avg60=2.00 avg300=0.25 total=1234\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
-	assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "pressure/cpu"), []byte(text), 0o600))
 	want := &cgroups.PSIStats{
 		Some: cgroups.PSIData{Avg10: 1.5, Avg60: 2, Avg300: .25, Total: 1234}, Full: cgroups.PSIData{Total: 7},
 	}
-	assert.Deep(t, "pressure", want, readPressure(path))
-	got := readPressure(path + "-none")
+	assert.Deep(t, "pressure", want, readPressure(dir, "cpu"))
+	got := readPressure(dir, "none")
 	assert.True(t, got == nil, "without a file: %+v", got)
-}
-
-// TestSharesOfWeight: cpu.weight as cAdvisor shows it.
-func TestSharesOfWeight(t *testing.T) {
-	for weight, want := range map[int64]int64{0: 0, 1: 2, 100: 2597, 10000: 262144} {
-		got := sharesOf(weight)
-		assert.True(t, got == want, "weight %d: %d shares, want %d", weight, got, want)
-	}
 }
 
 func TestCgroupNames(t *testing.T) {

@@ -27,22 +27,18 @@ type driverCounts struct {
 	volumes       volumeCounts
 }
 
-func newDriverCounts() driverCounts {
+func newDriverCounts(f factory) driverCounts {
 	times := prometheus.ExponentialBucketsRange(.1, 40, 15)
 	return driverCounts{
-		csi: histogram("csi_operations_seconds", "Container Storage Interface operation duration with gRPC error code status total",
+		csi: f.histograms("csi_operations_seconds", "Container Storage Interface operation duration with gRPC error code status total",
 			[]float64{.1, .25, .5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600}, "driver_name", "method_name", "grpc_status_code", "migrated"),
-		claims: histogram("dra_grpc_operations_duration_seconds", "Duration in seconds of the DRA gRPC operations", times, "driver_name", "method_name", "grpc_status_code"),
-		claimsOfPods: histogram("dra_operations_duration_seconds", "Latency histogram in seconds for the duration of handling all ResourceClaims referenced by a pod when the pod starts or stops. Identified by the name of the operation (PrepareResources or UnprepareResources) and separated by the success of the operation. The number of failed operations is provided through the histogram's overall count.",
+		claims: f.histograms("dra_grpc_operations_duration_seconds", "Duration in seconds of the DRA gRPC operations", times, "driver_name", "method_name", "grpc_status_code"),
+		claimsOfPods: f.histograms("dra_operations_duration_seconds", "Latency histogram in seconds for the duration of handling all ResourceClaims referenced by a pod when the pod starts or stops. Identified by the name of the operation (PrepareResources or UnprepareResources) and separated by the success of the operation. The number of failed operations is provided through the histogram's overall count.",
 			times, "operation_name", "is_error"),
-		registrations: counterVec("kubelet_device_plugin_registration_total", "Cumulative number of device plugin registrations. Broken down by resource name.", "resource_name"),
-		deviceTimes:   histogram("kubelet_device_plugin_alloc_duration_seconds", "Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.", prometheus.DefBuckets, "resource_name"),
-		volumes:       newVolumeCounts(),
+		registrations: f.counters("kubelet_device_plugin_registration_total", "Cumulative number of device plugin registrations. Broken down by resource name.", "resource_name"),
+		deviceTimes:   f.histograms("kubelet_device_plugin_alloc_duration_seconds", "Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.", prometheus.DefBuckets, "resource_name"),
+		volumes:       newVolumeCounts(f),
 	}
-}
-
-func (d driverCounts) collectors() []prometheus.Collector {
-	return append(d.volumes.collectors(), d.csi, d.claims, d.claimsOfPods, d.registrations, d.deviceTimes)
 }
 
 // CSI is an option of connections to a driver of volumes, whose calls are counted.
@@ -71,10 +67,10 @@ func calls(called func(method, code string, took time.Duration)) grpc.DialOption
 // ClaimsInUse adds how many claims are prepared, by the name of a driver that they have
 // devices of; "<any>" are all of them.
 func (m *Metrics) ClaimsInUse(read func() map[string]int) {
-	inUse := describe("dra_resource_claims_in_use", "The number of ResourceClaims that are currently in use on the node, by driver name (driver_name label value) and across all drivers (special value <any> for driver_name). Note that the sum of all by-driver counts is not the total number of in-use ResourceClaims because the same ResourceClaim might use devices from different drivers. Instead, use the count for the <any> driver_name.", "driver_name")
+	inUse := desc("dra_resource_claims_in_use", "The number of ResourceClaims that are currently in use on the node, by driver name (driver_name label value) and across all drivers (special value <any> for driver_name). Note that the sum of all by-driver counts is not the total number of in-use ResourceClaims because the same ResourceClaim might use devices from different drivers. Instead, use the count for the <any> driver_name.", "driver_name")
 	m.Register(Reading(func(out chan<- prometheus.Metric) {
 		for driver, count := range read() {
-			out <- prometheus.MustNewConstMetric(inUse, prometheus.GaugeValue, float64(count), driver)
+			out <- gauge(inUse, float64(count), driver)
 		}
 	}))
 }

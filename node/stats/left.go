@@ -1,19 +1,14 @@
 package stats
 
 import (
-	"bufio"
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"path"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/cgroups/fscommon"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
-	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/lifepod/lifepod/cri"
 )
@@ -49,30 +44,26 @@ func ReadMemory(name string) (Memory, error) {
 	return m, nil
 }
 
-func (m *Memory) readV1(dir string) error {
-	usage, err := readNumber(path.Join(dir, "memory.usage_in_bytes"))
-	if err != nil {
+func (m *Memory) readV1(dir string) (err error) {
+	if m.Usage, err = fscommon.GetCgroupParamUint(dir, "memory.usage_in_bytes"); err != nil {
 		return err
 	}
-	limit, err := os.ReadFile(path.Join(dir, "memory.limit_in_bytes"))
-	if err != nil {
+	if err := m.limit(dir, "memory.limit_in_bytes"); err != nil {
 		return err
 	}
-	m.Usage = uint64(usage)
-	m.limit(string(limit))
-	m.InactiveFile, err = lineOf(path.Join(dir, "memory.stat"), "total_inactive_file")
+	m.InactiveFile, err = fscommon.GetValueByKey(dir, "memory.stat", "total_inactive_file")
 	return err
 }
 
 // readV2 takes the usage of the machine from its parts, as the kubelet does: its cgroup
 // tells no sum.
 func (m *Memory) readV2(dir string, machine bool) (err error) {
-	if m.InactiveFile, err = lineOf(path.Join(dir, "memory.stat"), "inactive_file"); err != nil {
+	if m.InactiveFile, err = fscommon.GetValueByKey(dir, "memory.stat", "inactive_file"); err != nil {
 		return err
 	}
 	if machine {
 		for _, part := range []string{"anon", "file"} {
-			bytes, err := lineOf(path.Join(dir, "memory.stat"), part)
+			bytes, err := fscommon.GetValueByKey(dir, "memory.stat", part)
 			if err != nil {
 				return err
 			}
@@ -80,58 +71,29 @@ func (m *Memory) readV2(dir string, machine bool) (err error) {
 		}
 		return nil
 	}
-	usage, err := readNumber(path.Join(dir, "memory.current"))
-	if err != nil {
+	if m.Usage, err = fscommon.GetCgroupParamUint(dir, "memory.current"); err != nil {
 		return err
 	}
-	m.Usage = uint64(usage)
-	limit, err := os.ReadFile(path.Join(dir, "memory.max"))
-	m.limit(string(limit))
-	return err
+	return m.limit(dir, "memory.max")
 }
 
 // limit takes the limit of a cgroup if it is lower than the machine's memory.
-func (m *Memory) limit(text string) {
-	limit, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
-	if err == nil && limit > 0 && limit < m.Limit { // "max" is none
+func (m *Memory) limit(dir, file string) error {
+	limit, err := fscommon.GetCgroupParamUint(dir, file)
+	if err == nil && limit > 0 && limit < m.Limit {
 		m.Limit, m.Limited = limit, true
 	}
+	return err
 }
-
-// lineOf is the number behind a name in a file of names and numbers.
-func lineOf(file, name string) (uint64, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return 0, err
-	}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		if len(fields) > 1 && fields[0] == name {
-			return strconv.ParseUint(fields[1], 10, 64)
-		}
-	}
-	return 0, fmt.Errorf("%s: no line of %s", file, name)
-}
-
-// FileSystem is the state of the file system that a path is on.
-func FileSystem(path string) (*statsapi.FsStats, error) { return fileSystem(path) }
-
-// Processes are how many processes there may be and are.
-func Processes() (*statsapi.RlimitStats, error) { return processLimits() }
 
 // MemoryFolder is the folder of a cgroup's files of memory.
 func MemoryFolder(cgroup string) string { return dirOf(cgroup, "memory") }
 
 // ImageFolders are where the runtime has images and writable layers.
 func (s *Stats) ImageFolders(ctx context.Context) (images, layers string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	answer, err := s.Images.ImageFsInfo(ctx, &runtimeapi.ImageFsInfoRequest{})
+	answer, err := s.imageFsInfo(ctx)
 	if err != nil {
-		return "", "", fmt.Errorf("ask the runtime where images are: %s", cri.Text(err))
-	}
-	if len(answer.ImageFilesystems) == 0 {
-		return "", "", fmt.Errorf("ask the runtime where images are: it names no file system")
+		return "", "", fmt.Errorf("ask the runtime where images are: %w", err)
 	}
 	images = answer.ImageFilesystems[0].GetFsId().GetMountpoint()
 	layers = images
@@ -139,4 +101,18 @@ func (s *Stats) ImageFolders(ctx context.Context) (images, layers string, err er
 		layers = answer.ContainerFilesystems[0].GetFsId().GetMountpoint()
 	}
 	return images, layers, nil
+}
+
+// imageFsInfo names a file system of images at least.
+func (s *Stats) imageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	answer, err := s.Images.ImageFsInfo(ctx, &runtimeapi.ImageFsInfoRequest{})
+	if err != nil {
+		return nil, errors.New(cri.Text(err))
+	}
+	if len(answer.ImageFilesystems) == 0 {
+		return nil, errors.New("it names no file system")
+	}
+	return answer, nil
 }

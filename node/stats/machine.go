@@ -1,16 +1,18 @@
 package stats
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -52,12 +54,18 @@ const meminfo = "/proc/meminfo"
 
 // hugePages is how many bytes huge pages of all sizes hold; 0 on a kernel that has none, or does not tell.
 func hugePages(meminfo string) uint64 {
-	kib, _ := lineOf(meminfo, "Hugetlb:")
-	return kib << 10
+	text, _ := os.ReadFile(meminfo)
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "Hugetlb:" {
+			kib, _ := strconv.ParseUint(fields[1], 10, 64) // the kernel's own number
+			return kib << 10
+		}
+	}
+	return 0
 }
 
-// fileSystem is the state of the file system that a path is on.
-func fileSystem(path string) (*statsapi.FsStats, error) {
+// FileSystem is the state of the file system that a path is on.
+func FileSystem(path string) (*statsapi.FsStats, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
 		return nil, fmt.Errorf("ask for the file system of %s: %w", path, err)
@@ -81,8 +89,8 @@ func on(fs *statsapi.FsStats, at time.Time, bytes, inodes uint64) *statsapi.FsSt
 	return &used
 }
 
-// processLimits are how many processes there may be and are.
-func processLimits() (*statsapi.RlimitStats, error) {
+// Processes are how many processes there may be and are.
+func Processes() (*statsapi.RlimitStats, error) {
 	most, err := readNumber("/proc/sys/kernel/pid_max")
 	if err != nil {
 		return nil, err
@@ -113,50 +121,26 @@ func readNumber(path string) (int64, error) {
 	return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 }
 
-// link is what has gone through one network interface.
-type link struct {
-	name                                    string
-	rxBytes, rxPackets, rxErrors, rxDropped uint64
-	txBytes, txPackets, txErrors, txDropped uint64
-}
-
-// links are the interfaces that a process sees, without loopback and the pods' own.
-func links(pid string) ([]link, error) {
-	file, err := os.Open("/proc/" + pid + "/net/dev")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // only read
-	var list []link
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		name, rest, found := strings.Cut(lines.Text(), ":")
-		name = strings.TrimSpace(name)
-		if !found || name == "lo" || strings.HasPrefix(name, "veth") {
-			continue
-		}
-		var n [16]uint64
-		for i, field := range strings.Fields(rest) {
-			if i < len(n) {
-				n[i], _ = strconv.ParseUint(field, 10, 64) // the kernel's own numbers
-			}
-		}
-		list = append(list, link{name, n[0], n[1], n[2], n[3], n[8], n[9], n[10], n[11]})
-	}
-	return list, nil
-}
-
-// network are the machine's interfaces; the first figures are those of the one
+// network are the machine's interfaces, without loopback and the pods' own; the first figures are those of the one
 // that the default route leads through.
 func network() (*statsapi.NetworkStats, error) {
-	list, err := links("self")
+	proc, err := procfs.NewDefaultFS()
+	var found procfs.NetDev
+	if err == nil {
+		found, err = proc.NetDev()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the machine's network interfaces: %w", err)
 	}
 	stats := &statsapi.NetworkStats{Time: metav1.Now()}
 	first := defaultLink()
-	for _, l := range list {
-		one := statsapi.InterfaceStats{Name: l.name, RxBytes: &l.rxBytes, RxErrors: &l.rxErrors, TxBytes: &l.txBytes, TxErrors: &l.txErrors}
-		if l.name == first {
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if name == "lo" || strings.HasPrefix(name, "veth") {
+			continue
+		}
+		l := found[name]
+		one := statsapi.InterfaceStats{Name: name, RxBytes: &l.RxBytes, RxErrors: &l.RxErrors, TxBytes: &l.TxBytes, TxErrors: &l.TxErrors}
+		if name == first {
 			stats.InterfaceStats = one
 		}
 		stats.Interfaces = append(stats.Interfaces, one)

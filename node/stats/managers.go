@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	v1 "k8s.io/api/core/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
@@ -30,9 +31,9 @@ const (
 	uncoreCache = "uncore_cache"
 )
 
-// NewManagerCounts counts for the policies of a configuration.
-func NewManagerCounts(k *kubeletconfig.KubeletConfiguration) *ManagerCounts {
-	c := newCounts()
+// Managers counts for the policies of a configuration.
+func (m *Metrics) Managers(k *kubeletconfig.KubeletConfiguration) *ManagerCounts {
+	c := newManagerCounts(factory{promauto.With(m.all)})
 	if k.TopologyManagerPolicy == numa.SingleNUMANode {
 		c.scope = k.TopologyManagerScope
 	}
@@ -46,22 +47,17 @@ func NewManagerCounts(k *kubeletconfig.KubeletConfiguration) *ManagerCounts {
 	return c
 }
 
-func newCounts() *ManagerCounts {
-	one := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-	}
+func newManagerCounts(f factory) *ManagerCounts {
 	c := &ManagerCounts{
-		cpus:         one("kubelet_cpu_manager_pinning_requests_total", "The number of cpu core allocations which required pinning."),
-		cpuErrors:    one("kubelet_cpu_manager_pinning_errors_total", "The number of cpu core allocations which required pinning failed."),
-		memory:       one("kubelet_memory_manager_pinning_requests_total", "The number of memory pages allocations which required pinning."),
-		memoryErrors: one("kubelet_memory_manager_pinning_errors_total", "The number of memory pages allocations which required pinning that failed."),
-		admitted:     one("kubelet_topology_manager_admission_requests_total", "The number of admission requests where resources have to be aligned."),
-		refused:      one("kubelet_topology_manager_admission_errors_total", "The number of admission request failures where resources could not be aligned."),
-		took: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "kubelet_topology_manager_admission_duration_ms", Help: "Duration in milliseconds to serve a pod admission request.", Buckets: prometheus.ExponentialBuckets(.05, 2, 15),
-		}),
-		aligned:      counterVec("kubelet_container_aligned_compute_resources_count", "Cumulative number of aligned compute resources allocated to containers by alignment type.", "scope", "boundary"),
-		alignedFails: counterVec("kubelet_container_aligned_compute_resources_failure_count", "Cumulative number of failures to allocate aligned compute resources to containers by alignment type.", "scope", "boundary"),
+		cpus:         f.counter("kubelet_cpu_manager_pinning_requests_total", "The number of cpu core allocations which required pinning."),
+		cpuErrors:    f.counter("kubelet_cpu_manager_pinning_errors_total", "The number of cpu core allocations which required pinning failed."),
+		memory:       f.counter("kubelet_memory_manager_pinning_requests_total", "The number of memory pages allocations which required pinning."),
+		memoryErrors: f.counter("kubelet_memory_manager_pinning_errors_total", "The number of memory pages allocations which required pinning that failed."),
+		admitted:     f.counter("kubelet_topology_manager_admission_requests_total", "The number of admission requests where resources have to be aligned."),
+		refused:      f.counter("kubelet_topology_manager_admission_errors_total", "The number of admission request failures where resources could not be aligned."),
+		took:         f.histogram("kubelet_topology_manager_admission_duration_ms", "Duration in milliseconds to serve a pod admission request.", prometheus.ExponentialBuckets(.05, 2, 15)),
+		aligned:      f.counters("kubelet_container_aligned_compute_resources_count", "Cumulative number of aligned compute resources allocated to containers by alignment type.", "scope", "boundary"),
+		alignedFails: f.counters("kubelet_container_aligned_compute_resources_failure_count", "Cumulative number of failures to allocate aligned compute resources to containers by alignment type.", "scope", "boundary"),
 	}
 	for _, scope := range numa.Scopes { // they are there from the start
 		c.aligned.WithLabelValues(scope, numaNode)
@@ -70,35 +66,22 @@ func newCounts() *ManagerCounts {
 	return c
 }
 
-// Collectors are what to register. Figures are read when somebody asks.
-func (c *ManagerCounts) Collectors(figures func() numa.Figures) []prometheus.Collector {
-	return []prometheus.Collector{c.cpus, c.cpuErrors, c.memory, c.memoryErrors, c.admitted, c.refused, c.took, c.aligned, c.alignedFails, reading(figures)}
-}
-
-// reading tells how many CPUs there are for whom.
-type reading func() numa.Figures
-
 var (
-	shared             = prometheus.NewDesc("kubelet_cpu_manager_shared_pool_size_millicores", "The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.", nil, nil)
-	given              = prometheus.NewDesc("kubelet_cpu_manager_exclusive_cpu_allocation_count", "The total number of CPUs exclusively allocated to containers running on this node", nil, nil)
-	allocationsPerNUMA = prometheus.NewDesc("kubelet_cpu_manager_allocation_per_numa", "Number of CPUs allocated per NUMA node", []string{numaNode}, nil)
+	shared             = desc("kubelet_cpu_manager_shared_pool_size_millicores", "The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.")
+	given              = desc("kubelet_cpu_manager_exclusive_cpu_allocation_count", "The total number of CPUs exclusively allocated to containers running on this node")
+	allocationsPerNUMA = desc("kubelet_cpu_manager_allocation_per_numa", "Number of CPUs allocated per NUMA node", numaNode)
 )
 
-// Describe tells what there is.
-func (r reading) Describe(out chan<- *prometheus.Desc) {
-	out <- shared
-	out <- given
-	out <- allocationsPerNUMA
-}
-
-// Collect reads.
-func (r reading) Collect(out chan<- prometheus.Metric) {
-	f := r()
-	out <- prometheus.MustNewConstMetric(shared, prometheus.GaugeValue, float64(f.Shared)*1000)
-	out <- prometheus.MustNewConstMetric(given, prometheus.GaugeValue, float64(f.Given))
-	for node, count := range f.On {
-		out <- prometheus.MustNewConstMetric(allocationsPerNUMA, prometheus.GaugeValue, float64(count), strconv.Itoa(node))
-	}
+// CPUs adds how many CPUs there are for whom, read when somebody asks.
+func (m *Metrics) CPUs(figures func() numa.Figures) {
+	m.Register(Reading(func(out chan<- prometheus.Metric) {
+		f := figures()
+		out <- gauge(shared, float64(f.Shared)*1000)
+		out <- gauge(given, float64(f.Given))
+		for node, count := range f.On {
+			out <- gauge(allocationsPerNUMA, float64(count), strconv.Itoa(node))
+		}
+	}))
 }
 
 // Admitted counts the admission of a pod.

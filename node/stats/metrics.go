@@ -10,6 +10,7 @@ import (
 	"github.com/opencontainers/cgroups"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -43,18 +44,14 @@ type Metrics struct {
 
 // NewMetrics begins to count.
 func NewMetrics(c MetricsConfig) *Metrics {
+	all := prometheus.NewRegistry()
+	f := factory{promauto.With(all)}
 	m := &Metrics{
-		MetricsConfig: c, all: prometheus.NewRegistry(), probes: newProbes(), slis: newSLIs(),
-		runtime: newRuntimeCalls(), api: newAPIRequests(), served: newServed(), pods: newPodCounts(), evictions: newEvictionCounts(), drivers: newDriverCounts(),
+		MetricsConfig: c, all: all, probes: newProbes(), slis: newSLIs(),
+		runtime: newRuntimeCalls(f), api: newAPIRequests(f), served: newServed(f), pods: newPodCounts(f), evictions: newEvictionCounts(f), drivers: newDriverCounts(f),
 		lives: map[types.UID]*life{}, users: map[types.UID]*usersStart{},
 	}
 	m.Register(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.Register(m.runtime.collectors()...)
-	m.Register(m.api.collectors()...)
-	m.Register(m.served.collectors()...)
-	m.Register(m.pods.collectors()...)
-	m.Register(m.evictions.collectors()...)
-	m.Register(m.drivers.collectors()...)
 	m.Register(m.pods.own.Collectors()...)
 	m.constant("kubelet_node_name", "The node's name. The count is always 1.", 1, prometheus.Labels{"node": c.NodeName})
 	m.constant("lifepod_build_info", "The version of lifepod. The count is always 1.", 1,
@@ -80,22 +77,23 @@ func (m *Metrics) constant(name, help string, value float64, labels prometheus.L
 // Certificate adds how long a certificate, the client's or the server's, is still
 // good; there is none before it is there.
 func (m *Metrics) Certificate(whose string, expires func() time.Time) {
-	d := prometheus.NewDesc("kubelet_certificate_manager_"+whose+"_ttl_seconds",
-		"Gauge of the TTL (time-to-live) of the Kubelet's "+whose+" certificate. The value is in seconds until certificate expiry (negative if already expired).", nil, nil)
+	d := desc("kubelet_certificate_manager_"+whose+"_ttl_seconds",
+		"Gauge of the TTL (time-to-live) of the Kubelet's "+whose+" certificate. The value is in seconds until certificate expiry (negative if already expired).")
 	m.Register(Reading(func(out chan<- prometheus.Metric) {
 		if at := expires(); !at.IsZero() {
-			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, time.Until(at).Seconds())
+			out <- gauge(d, time.Until(at).Seconds())
 		}
 	}))
 }
 
 // Handler answers /metrics.
-func (m *Metrics) Handler() http.Handler { return m.handler(m.all) }
+func (m *Metrics) Handler() http.Handler { return gathered(m.all, m.Log) }
 
-func (m *Metrics) handler(r *prometheus.Registry) http.Handler {
-	return promhttp.HandlerFor(r, promhttp.HandlerOpts{
+// gathered is a handler of what a gatherer has.
+func gathered(from prometheus.Gatherer, log *slog.Logger) http.Handler {
+	return promhttp.HandlerFor(from, promhttp.HandlerOpts{
 		ErrorHandling: promhttp.ContinueOnError,
-		ErrorLog:      slog.NewLogLogger(m.Log.Handler(), slog.LevelWarn),
+		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	})
 }
 
@@ -108,12 +106,35 @@ func (Reading) Describe(chan<- *prometheus.Desc) {}
 // Collect reads.
 func (r Reading) Collect(out chan<- prometheus.Metric) { r(out) }
 
-func counterVec(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+// factory makes metrics that a registry has.
+type factory struct{ promauto.Factory }
+
+func (f factory) counter(name, help string) prometheus.Counter {
+	return f.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 }
 
-func histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+func (f factory) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return f.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func (f factory) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	return f.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+}
+
+func (f factory) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	return f.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+}
+
+func (f factory) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return f.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+}
+
+// startTime is when this process began.
+func (f factory) startTime() {
+	began := float64(time.Now().UnixNano()) / float64(time.Second)
+	f.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "process_start_time_seconds", Help: "Start time of the process since unix epoch in seconds.",
+	}, func() float64 { return began })
 }
 
 // slis are the health checks as metrics (KEP-3466).
@@ -124,18 +145,19 @@ type slis struct {
 }
 
 func newSLIs() slis {
-	s := slis{
-		registry: prometheus.NewRegistry(),
-		result:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubernetes_healthcheck", Help: "This metric records the result of a single healthcheck."}, []string{"name", "type"}),
-		total:    counterVec("kubernetes_healthchecks_total", "This metric records the results of all healthcheck.", "name", "type", "status"),
+	registry := prometheus.NewRegistry()
+	f := factory{promauto.With(registry)}
+	f.startTime()
+	return slis{
+		registry: registry,
+		result:   f.gauges("kubernetes_healthcheck", "This metric records the result of a single healthcheck.", "name", "type"),
+		total:    f.counters("kubernetes_healthchecks_total", "This metric records the results of all healthcheck.", "name", "type", "status"),
 	}
-	s.registry.MustRegister(s.result, s.total, startTime())
-	return s
 }
 
 // SLIsHandler answers /metrics/slis: it makes each check once.
 func (m *Metrics) SLIsHandler(checks map[string]func() error) http.Handler {
-	next := m.handler(m.slis.registry)
+	next := gathered(m.slis.registry, m.Log)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, check := range checks {
 			status, value := "success", 1.0
@@ -152,12 +174,12 @@ func (m *Metrics) SLIsHandler(checks map[string]func() error) http.Handler {
 // Shutdown adds when the last shutdown of the machine began to end pods, and when they had
 // ended.
 func (m *Metrics) Shutdown(times func() (began, ended time.Time)) {
-	start := prometheus.NewDesc("kubelet_graceful_shutdown_start_time_seconds", "Last graceful shutdown start time since unix epoch in seconds", nil, nil)
-	end := prometheus.NewDesc("kubelet_graceful_shutdown_end_time_seconds", "Last graceful shutdown end time since unix epoch in seconds", nil, nil)
+	start := desc("kubelet_graceful_shutdown_start_time_seconds", "Last graceful shutdown start time since unix epoch in seconds")
+	end := desc("kubelet_graceful_shutdown_end_time_seconds", "Last graceful shutdown end time since unix epoch in seconds")
 	m.Register(Reading(func(out chan<- prometheus.Metric) {
 		began, ended := times()
-		out <- prometheus.MustNewConstMetric(start, prometheus.GaugeValue, sinceEpoch(began))
-		out <- prometheus.MustNewConstMetric(end, prometheus.GaugeValue, sinceEpoch(ended))
+		out <- gauge(start, sinceEpoch(began))
+		out <- gauge(end, sinceEpoch(ended))
 	}))
 }
 

@@ -21,20 +21,16 @@ type runtimeCalls struct {
 	sandboxErrors *prometheus.CounterVec
 }
 
-func newRuntimeCalls() runtimeCalls {
+func newRuntimeCalls(f factory) runtimeCalls {
 	return runtimeCalls{
-		total:  counterVec("kubelet_runtime_operations_total", "Cumulative number of runtime operations by operation type.", "operation_type"),
-		errors: counterVec("kubelet_runtime_operations_errors_total", "Cumulative number of runtime operation errors by operation type.", "operation_type"),
-		duration: histogram("kubelet_runtime_operations_duration_seconds", "Duration in seconds of runtime operations. Broken down by operation type.",
+		total:  f.counters("kubelet_runtime_operations_total", "Cumulative number of runtime operations by operation type.", "operation_type"),
+		errors: f.counters("kubelet_runtime_operations_errors_total", "Cumulative number of runtime operation errors by operation type.", "operation_type"),
+		duration: f.histograms("kubelet_runtime_operations_duration_seconds", "Duration in seconds of runtime operations. Broken down by operation type.",
 			prometheus.ExponentialBuckets(.005, 2.5, 14), "operation_type"),
-		sandbox: histogram("kubelet_run_podsandbox_duration_seconds", "Duration in seconds of the run_podsandbox operations. Broken down by RuntimeClass.Handler.",
+		sandbox: f.histograms("kubelet_run_podsandbox_duration_seconds", "Duration in seconds of the run_podsandbox operations. Broken down by RuntimeClass.Handler.",
 			prometheus.DefBuckets, "runtime_handler"),
-		sandboxErrors: counterVec("kubelet_run_podsandbox_errors_total", "Cumulative number of the run_podsandbox operation errors by RuntimeClass.Handler.", "runtime_handler"),
+		sandboxErrors: f.counters("kubelet_run_podsandbox_errors_total", "Cumulative number of the run_podsandbox operation errors by RuntimeClass.Handler.", "runtime_handler"),
 	}
-}
-
-func (r runtimeCalls) collectors() []prometheus.Collector {
-	return []prometheus.Collector{r.total, r.errors, r.duration, r.sandbox, r.sandboxErrors}
 }
 
 // Runtime is a connection to the runtime whose calls are counted.
@@ -107,12 +103,12 @@ type volumeCounts struct {
 	measuring  *prometheus.HistogramVec
 }
 
-func newVolumeCounts() volumeCounts {
+func newVolumeCounts(f factory) volumeCounts {
 	c := volumeCounts{
 		labels: map[volumes.LabelCount]*prometheus.GaugeVec{},
-		operations: histogram("storage_operation_duration_seconds", "Storage operation duration", []float64{.1, .25, .5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600},
+		operations: f.histograms("storage_operation_duration_seconds", "Storage operation duration", []float64{.1, .25, .5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600},
 			"volume_plugin", "operation_name", "status", "migrated"),
-		measuring: histogram("kubelet_volume_metric_collection_duration_seconds", "Duration in seconds to calculate volume stats", prometheus.DefBuckets, "metric_source"),
+		measuring: f.histograms("kubelet_volume_metric_collection_duration_seconds", "Duration in seconds to calculate volume stats", prometheus.DefBuckets, "metric_source"),
 	}
 	for what, help := range map[volumes.LabelCount]string{
 		volumes.LabelContainerErrors:     "Number of errors when kubelet cannot compute SELinux context for a container. Kubelet can't start such a Pod then and it will retry, therefore value of this metric may not represent the actual nr. of containers.",
@@ -120,28 +116,16 @@ func newVolumeCounts() volumeCounts {
 		volumes.LabelPodMismatchErrors:   "Number of errors when a Pod defines different SELinux contexts for its containers that use the same volume. Kubelet can't start such a Pod then and it will retry, therefore value of this metric may not represent the actual nr. of Pods.",
 		volumes.LabelPodMismatchWarnings: "Number of errors when a Pod defines different SELinux contexts for its containers that use the same volume. They are not errors yet, but they will become real errors when SELinuxMountReadWriteOncePod feature is expanded to all volume access modes.",
 	} {
-		c.labels[what] = labelGauge(what, help, "access_mode")
+		c.labels[what] = f.gauges(string(what), help, "access_mode")
 	}
 	for what, help := range map[volumes.LabelCount]string{
 		volumes.LabelVolumeMismatchErrors:   "Number of errors when a Pod uses a volume that is already mounted with a different SELinux context than the Pod needs. Kubelet can't start such a Pod then and it will retry, therefore value of this metric may not represent the actual nr. of Pods.",
 		volumes.LabelVolumeMismatchWarnings: "Number of errors when a Pod uses a volume that is already mounted with a different SELinux context than the Pod needs. They are not errors yet, but they will become real errors when SELinuxMountReadWriteOncePod feature is expanded to all volume access modes.",
 		volumes.LabelsAdmitted:              "Number of volumes whose SELinux context was fine and will be mounted with mount -o context option.",
 	} {
-		c.labels[what] = labelGauge(what, help, "volume_plugin", "access_mode")
+		c.labels[what] = f.gauges(string(what), help, "volume_plugin", "access_mode")
 	}
 	return c
-}
-
-func labelGauge(what volumes.LabelCount, help string, labels ...string) *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: string(what), Help: help}, labels)
-}
-
-func (c volumeCounts) collectors() []prometheus.Collector {
-	out := []prometheus.Collector{c.operations, c.measuring}
-	for _, gauge := range c.labels {
-		out = append(out, gauge)
-	}
-	return out
 }
 
 // SELinuxLabel counts what has become of the SELinux label of a volume.

@@ -1,16 +1,13 @@
 package stats
 
 import (
-	"bufio"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/opencontainers/cgroups"
+	"github.com/prometheus/procfs"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -41,7 +38,7 @@ func (s *Stats) podMemory(pod *v1.Pod) (used statsapi.PodStats, found bool) {
 	}
 	used.PodRef = statsapi.PodReference{Name: pod.Name, Namespace: pod.Namespace, UID: string(pod.UID)}
 	used.Memory = memory
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses) {
+	for _, c := range allStatuses(&pod.Status) {
 		_, id, _ := strings.Cut(c.ContainerID, "://")
 		if c.State.Running == nil || id == "" {
 			continue
@@ -67,51 +64,26 @@ func memoryOf(name string) *statsapi.MemoryStats {
 func addPressure(c *cgroups.Stats) {
 	for name, psi := range map[string]**cgroups.PSIStats{"cpu": &c.CpuStats.PSI, "memory": &c.MemoryStats.PSI, "io": &c.BlkioStats.PSI} {
 		if *psi == nil {
-			*psi = readPressure("/proc/pressure/" + name)
+			*psi = readPressure(procfs.DefaultMountPoint, name)
 		}
 	}
 }
 
-// readPressure is nil where the kernel doesn't measure it.
-func readPressure(path string) *cgroups.PSIStats {
-	file, err := os.Open(path)
+// readPressure is nil where the kernel doesn't measure it; some kernels have the file only.
+func readPressure(mount, of string) *cgroups.PSIStats {
+	proc, err := procfs.NewFS(mount)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = file.Close() }() // only read
-	var psi cgroups.PSIStats
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		kind, rest, _ := strings.Cut(lines.Text(), " ")
-		switch kind {
-		case "some":
-			psi.Some = pressureData(rest)
-		case "full":
-			psi.Full = pressureData(rest)
-		}
-	}
-	if lines.Err() != nil { // some kernels have the file only
+	read, err := proc.PSIStatsForResource(of)
+	if err != nil || read.Some == nil {
 		return nil
 	}
-	return &psi
-}
-
-// pressureData reads avg10=0.00 avg60=0.00 avg300=0.00 total=0, the last in microseconds.
-func pressureData(text string) cgroups.PSIData {
-	var data cgroups.PSIData
-	for field := range strings.FieldsSeq(text) {
-		key, value, _ := strings.Cut(field, "=")
-		number, _ := strconv.ParseFloat(value, 64) // the kernel's own
-		switch key {
-		case "avg10":
-			data.Avg10 = number
-		case "avg60":
-			data.Avg60 = number
-		case "avg300":
-			data.Avg300 = number
-		case "total":
-			data.Total, _ = strconv.ParseUint(value, 10, 64)
+	data := func(l *procfs.PSILine) (d cgroups.PSIData) {
+		if l != nil {
+			d = cgroups.PSIData{Avg10: l.Avg10, Avg60: l.Avg60, Avg300: l.Avg300, Total: l.Total}
 		}
+		return d
 	}
-	return data
+	return &cgroups.PSIStats{Some: data(read.Some), Full: data(read.Full)}
 }

@@ -33,44 +33,31 @@ var (
 	pullBuckets  = []float64{1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600}
 )
 
-func newPodCounts() podCounts {
-	one := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-	}
-	times := func(name, help string, buckets []float64) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
-	}
+func newPodCounts(f factory) podCounts {
 	p := podCounts{
 		own:              counts.New(),
-		started:          one("kubelet_started_pods_total", "Cumulative number of pods started"),
-		startErrors:      one("kubelet_started_pods_errors_total", "Cumulative number of errors when starting pods"),
-		startedUsers:     one("kubelet_started_user_namespaced_pods_total", "Cumulative number of pods with user namespaces started. This metric will only be collected on Linux."),
-		startUsersErrors: one("kubelet_started_user_namespaced_pods_errors_total", "Cumulative number of errors when starting pods with user namespaces. This metric will only be collected on Linux."),
-		startDuration:    times("kubelet_pod_start_duration_seconds", "Duration in seconds from kubelet seeing a pod for the first time to the pod starting to run", startBuckets),
-		perPod:           times("kubelet_containers_per_pod_count", "The number of containers per pod.", prometheus.ExponentialBuckets(1, 2, 5)),
-		startSLI:         histogram("kubelet_pod_start_sli_duration_seconds", "Duration in seconds to start a pod, excluding time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch", startBuckets),
-		startTotal:       histogram("kubelet_pod_start_total_duration_seconds", "Duration in seconds to start a pod since creation, including time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch", startBuckets),
-		containers:       counterVec("kubelet_started_containers_total", "Cumulative number of containers started", "container_type"),
-		containerErrors:  counterVec("kubelet_started_containers_errors_total", "Cumulative number of errors when starting containers", "container_type", "code"),
-		terminated:       counterVec("kubelet_terminated_containers_total", "Cumulative number of container terminations.", "container_type", "exit_code", "reason"),
-		pulls:            histogram("kubelet_image_pull_duration_seconds", "Duration in seconds to pull an image.", pullBuckets, "image_size_in_bytes"),
-		fallbacks:        one("kubelet_lifecycle_handler_http_fallbacks_total", "The number of times lifecycle handlers successfully fell back to http from https."),
-		rejections:       counterVec("kubelet_admission_rejections_total", "Cumulative number pod admission rejections by the Kubelet.", "reason"),
-		resizes:          counterVec("kubelet_container_requested_resizes_total", "Number of requested resizes, counted at the container level. Different resources on the same container are counted separately. The 'requirement' label refers to 'memory' or 'limits'; the 'operation' label can be one of 'add', 'remove', 'increase' or 'decrease'.", "resource", "requirement", "operation"),
-		restarted:        counterVec("kubelet_restarted_pods_total", "Number of pods that have been restarted because they were deleted and recreated with the same UID while the kubelet was watching them (common for static pods, extremely uncommon for API pods)", "static"),
-		orphaned:         one("kubelet_orphaned_runtime_pods_total", "Number of pods that have been detected in the container runtime without being already known to the pod worker. This typically indicates the kubelet was restarted while a pod was force deleted in the API or in the local configuration, which is unusual."),
+		started:          f.counter("kubelet_started_pods_total", "Cumulative number of pods started"),
+		startErrors:      f.counter("kubelet_started_pods_errors_total", "Cumulative number of errors when starting pods"),
+		startedUsers:     f.counter("kubelet_started_user_namespaced_pods_total", "Cumulative number of pods with user namespaces started. This metric will only be collected on Linux."),
+		startUsersErrors: f.counter("kubelet_started_user_namespaced_pods_errors_total", "Cumulative number of errors when starting pods with user namespaces. This metric will only be collected on Linux."),
+		startDuration:    f.histogram("kubelet_pod_start_duration_seconds", "Duration in seconds from kubelet seeing a pod for the first time to the pod starting to run", startBuckets),
+		perPod:           f.histogram("kubelet_containers_per_pod_count", "The number of containers per pod.", prometheus.ExponentialBuckets(1, 2, 5)),
+		startSLI:         f.histograms("kubelet_pod_start_sli_duration_seconds", "Duration in seconds to start a pod, excluding time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch", startBuckets),
+		startTotal:       f.histograms("kubelet_pod_start_total_duration_seconds", "Duration in seconds to start a pod since creation, including time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch", startBuckets),
+		containers:       f.counters("kubelet_started_containers_total", "Cumulative number of containers started", "container_type"),
+		containerErrors:  f.counters("kubelet_started_containers_errors_total", "Cumulative number of errors when starting containers", "container_type", "code"),
+		terminated:       f.counters("kubelet_terminated_containers_total", "Cumulative number of container terminations.", "container_type", "exit_code", "reason"),
+		pulls:            f.histograms("kubelet_image_pull_duration_seconds", "Duration in seconds to pull an image.", pullBuckets, "image_size_in_bytes"),
+		fallbacks:        f.counter("kubelet_lifecycle_handler_http_fallbacks_total", "The number of times lifecycle handlers successfully fell back to http from https."),
+		rejections:       f.counters("kubelet_admission_rejections_total", "Cumulative number pod admission rejections by the Kubelet.", "reason"),
+		resizes:          f.counters("kubelet_container_requested_resizes_total", "Number of requested resizes, counted at the container level. Different resources on the same container are counted separately. The 'requirement' label refers to 'memory' or 'limits'; the 'operation' label can be one of 'add', 'remove', 'increase' or 'decrease'.", "resource", "requirement", "operation"),
+		restarted:        f.counters("kubelet_restarted_pods_total", "Number of pods that have been restarted because they were deleted and recreated with the same UID while the kubelet was watching them (common for static pods, extremely uncommon for API pods)", "static"),
+		orphaned:         f.counter("kubelet_orphaned_runtime_pods_total", "Number of pods that have been detected in the container runtime without being already known to the pod worker. This typically indicates the kubelet was restarted while a pod was force deleted in the API or in the local configuration, which is unusual."),
 	}
 	for _, static := range []string{"", "true"} { // they are there from the start
 		p.restarted.WithLabelValues(static)
 	}
 	return p
-}
-
-func (p podCounts) collectors() []prometheus.Collector {
-	return []prometheus.Collector{
-		p.started, p.startErrors, p.startedUsers, p.startUsersErrors, p.startDuration, p.perPod, p.startSLI, p.startTotal,
-		p.containers, p.containerErrors, p.terminated, p.pulls, p.fallbacks, p.rejections, p.resizes, p.restarted, p.orphaned,
-	}
 }
 
 // Rejected counts a pod that the node refuses (A-ADM-2). There may be any number of

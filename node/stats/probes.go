@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
@@ -18,27 +19,20 @@ type probes struct {
 }
 
 func newProbes() probes {
-	p := probes{
-		registry: prometheus.NewRegistry(),
-		total: counterVec("prober_probe_total", "Cumulative number of a liveness, readiness or startup probe for a container by result.",
+	registry := prometheus.NewRegistry()
+	f := factory{promauto.With(registry)}
+	f.startTime()
+	return probes{
+		registry: registry,
+		total: f.counters("prober_probe_total", "Cumulative number of a liveness, readiness or startup probe for a container by result.",
 			"probe_type", "result", "container", "pod", "namespace", "pod_uid"),
-		duration: histogram("prober_probe_duration_seconds", "Duration in seconds for a probe response.", prometheus.DefBuckets,
+		duration: f.histograms("prober_probe_duration_seconds", "Duration in seconds for a probe response.", prometheus.DefBuckets,
 			"probe_type", "container", "pod", "namespace"),
 	}
-	p.registry.MustRegister(p.total, p.duration, startTime())
-	return p
-}
-
-// startTime is when this process began.
-func startTime() prometheus.Collector {
-	began := float64(time.Now().UnixNano()) / float64(time.Second)
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "process_start_time_seconds", Help: "Start time of the process since unix epoch in seconds.",
-	}, func() float64 { return began })
 }
 
 // ProbesHandler answers /metrics/probes.
-func (m *Metrics) ProbesHandler() http.Handler { return m.handler(m.probes.registry) }
+func (m *Metrics) ProbesHandler() http.Handler { return gathered(m.probes.registry, m.Log) }
 
 // probed counts one attempt; one that was given up is none. How long failures took
 // is not counted: it would be their timeouts.

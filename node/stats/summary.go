@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
-
-	"github.com/lifepod/lifepod/cri"
 )
 
 // SummaryHandler answers /stats/summary.
@@ -35,64 +34,49 @@ func (s *Stats) SummaryHandler() http.Handler {
 
 // Summary is all that is known.
 func (s *Stats) Summary(ctx context.Context) (*statsapi.Summary, error) {
-	sandboxes, err := s.running(ctx)
+	summary, sandboxes, err := s.usage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	node, err := s.nodeUsage()
-	if err != nil {
-		return nil, err
-	}
-	node.StartTime = metav1.NewTime(s.boot)
+	node := &summary.Node
 	if node.Network, err = network(); err != nil {
 		return nil, err
 	}
-	if node.Fs, err = fileSystem(s.Pods.Dir); err != nil {
+	if node.Fs, err = FileSystem(s.Pods.Dir); err != nil {
 		return nil, err
 	}
 	if node.Runtime, err = s.imageFileSystems(ctx); err != nil {
 		return nil, err
 	}
-	if node.Rlimit, err = processLimits(); err != nil {
+	if node.Rlimit, err = Processes(); err != nil {
 		return nil, err
 	}
-	list := s.podUsages(sandboxes)
-	s.addStorage(ctx, list, sandboxes, node.Fs)
-	return &statsapi.Summary{Node: node, Pods: list}, nil
+	s.addStorage(ctx, summary.Pods, sandboxes, node.Fs)
+	return summary, nil
 }
 
 // CPUAndMemory is what is cheap.
 func (s *Stats) CPUAndMemory(ctx context.Context) (*statsapi.Summary, error) {
-	sandboxes, err := s.running(ctx)
+	summary, _, err := s.usage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	node, err := s.nodeUsage()
-	if err != nil {
-		return nil, err
-	}
-	node.StartTime = metav1.NewTime(s.boot)
-	node.IO = nil
-	list := s.podUsages(sandboxes)
-	for i := range list {
-		list[i].Network, list[i].ProcessStats, list[i].IO = nil, nil, nil
-		for j := range list[i].Containers {
-			list[i].Containers[j].IO = nil
+	summary.Node.IO = nil
+	for i := range summary.Pods {
+		pod := &summary.Pods[i]
+		pod.Network, pod.ProcessStats, pod.IO = nil, nil, nil
+		for j := range pod.Containers {
+			pod.Containers[j].IO = nil
 		}
 	}
-	return &statsapi.Summary{Node: node, Pods: list}, nil
+	return summary, nil
 }
 
 // imageFileSystems are those of images and of writable layers.
 func (s *Stats) imageFileSystems(ctx context.Context) (*statsapi.RuntimeStats, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	answer, err := s.Images.ImageFsInfo(ctx, &runtimeapi.ImageFsInfoRequest{})
+	answer, err := s.imageFsInfo(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("ask the runtime what images use: %s", cri.Text(err))
-	}
-	if len(answer.ImageFilesystems) == 0 {
-		return nil, fmt.Errorf("ask the runtime what images use: it names no file system")
+		return nil, fmt.Errorf("ask the runtime what images use: %w", err)
 	}
 	images := s.usedOf(answer.ImageFilesystems[0])
 	layers := images
@@ -106,20 +90,26 @@ func (s *Stats) imageFileSystems(ctx context.Context) (*statsapi.RuntimeStats, e
 // state if it can be seen from here.
 func (s *Stats) usedOf(used *runtimeapi.FilesystemUsage) *statsapi.FsStats {
 	stats := &statsapi.FsStats{}
-	if fs, err := fileSystem(used.GetFsId().GetMountpoint()); err == nil {
+	if fs, err := FileSystem(used.GetFsId().GetMountpoint()); err == nil {
 		stats = fs
 	}
 	stats.Time, stats.UsedBytes, stats.InodesUsed = at(used.Timestamp), value(used.UsedBytes), value(used.InodesUsed)
 	return stats
 }
 
-// podUsages are what the pods use, without storage; in the order of sandboxes.
-func (s *Stats) podUsages(sandboxes []sandbox) []statsapi.PodStats {
+// usage is what the machine and the pods use, without network and storage of the machine; pods in the order of sandboxes.
+func (s *Stats) usage(ctx context.Context) (*statsapi.Summary, []sandbox, error) {
+	sandboxes, err := s.running(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	node, err := s.nodeUsage()
+	node.StartTime = metav1.NewTime(s.boot)
 	list := make([]statsapi.PodStats, 0, len(sandboxes))
 	for _, sb := range sandboxes {
 		list = append(list, s.podUsage(sb))
 	}
-	return list
+	return &statsapi.Summary{Node: node, Pods: list}, sandboxes, err
 }
 
 func (s *Stats) podUsage(sb sandbox) statsapi.PodStats {
@@ -166,7 +156,7 @@ func (s *Stats) rootfs(layer *runtimeapi.FilesystemUsage) *statsapi.FsStats {
 
 func addSwap(a, b *statsapi.SwapStats) *statsapi.SwapStats {
 	if a == nil || b == nil {
-		return either(a, b)
+		return cmp.Or(a, b)
 	}
 	return &statsapi.SwapStats{
 		Time: b.Time, SwapUsageBytes: sum(a.SwapUsageBytes, b.SwapUsageBytes), SwapAvailableBytes: sum(a.SwapAvailableBytes, b.SwapAvailableBytes),
@@ -175,7 +165,7 @@ func addSwap(a, b *statsapi.SwapStats) *statsapi.SwapStats {
 
 func addCPU(a, b *statsapi.CPUStats) *statsapi.CPUStats {
 	if a == nil || b == nil {
-		return either(a, b)
+		return cmp.Or(a, b)
 	}
 	return &statsapi.CPUStats{
 		Time: b.Time, UsageNanoCores: sum(a.UsageNanoCores, b.UsageNanoCores), UsageCoreNanoSeconds: sum(a.UsageCoreNanoSeconds, b.UsageCoreNanoSeconds),
@@ -184,23 +174,11 @@ func addCPU(a, b *statsapi.CPUStats) *statsapi.CPUStats {
 
 func addMemory(a, b *statsapi.MemoryStats) *statsapi.MemoryStats {
 	if a == nil || b == nil {
-		return either(a, b)
+		return cmp.Or(a, b)
 	}
 	return &statsapi.MemoryStats{
 		Time: b.Time, AvailableBytes: sum(a.AvailableBytes, b.AvailableBytes), UsageBytes: sum(a.UsageBytes, b.UsageBytes),
 		WorkingSetBytes: sum(a.WorkingSetBytes, b.WorkingSetBytes), RSSBytes: sum(a.RSSBytes, b.RSSBytes),
 		PageFaults: sum(a.PageFaults, b.PageFaults), MajorPageFaults: sum(a.MajorPageFaults, b.MajorPageFaults),
 	}
-}
-
-// either is the one that is there, copied: it is going to be a sum.
-func either[T any](a, b *T) *T {
-	if a == nil {
-		a = b
-	}
-	if a == nil {
-		return nil
-	}
-	copied := *a
-	return &copied
 }

@@ -19,7 +19,7 @@ func (s *Stats) nodeUsage() (statsapi.NodeStats, error) {
 	if err != nil {
 		return statsapi.NodeStats{}, err
 	}
-	root, err := read("/")
+	root, err := readCgroup("/")
 	if err != nil {
 		return statsapi.NodeStats{}, err
 	}
@@ -52,7 +52,7 @@ func (s *Stats) systemContainers(total uint64) []statsapi.ContainerStats {
 		if part.cgroup == "" || part.cgroup == "/" {
 			continue
 		}
-		c, err := read(part.cgroup)
+		c, err := readCgroup(part.cgroup)
 		if err != nil {
 			if !errors.Is(err, os.ErrNotExist) {
 				s.Log.Debug("can't see what a part of the system uses", "part", part.name, "err", err)

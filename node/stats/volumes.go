@@ -187,7 +187,7 @@ func (s *Stats) measureFolder(ctx context.Context, pod *v1.Pod, v *v1.Volume, bo
 	}
 	began, source := time.Now(), "statfs"
 	defer func() { s.Measured(source, time.Since(began)) }()
-	fs, err := fileSystem(path)
+	fs, err := FileSystem(path)
 	if err != nil || isClaim(v) { // a volume of its own is all of a file system
 		return fs, err
 	}

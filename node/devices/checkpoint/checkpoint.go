@@ -33,24 +33,20 @@ type PodDevicesEntry struct {
 	AllocResp []byte
 }
 
-// checkpointData is the part of the file that the checksum is of.
+// checkpointData is what a checkpoint says, and its checksum is of.
 type checkpointData struct {
 	PodDeviceEntries []PodDevicesEntry
 	// RegisteredDevices are the healthy devices of each resource that a plugin has registered.
 	RegisteredDevices map[string][]string
 }
 
+// Content is the same, whose name is no part of the checksum.
+type Content = checkpointData
+
 // file is the whole.
 type file struct {
 	Data     checkpointData
 	Checksum uint64
-}
-
-// Content is what a checkpoint says.
-type Content struct {
-	Entries []PodDevicesEntry
-	// Registered are the healthy devices by resource.
-	Registered map[string][]string
 }
 
 // Read reads a checkpoint. One that is not there is an error for which os.IsNotExist holds.
@@ -66,19 +62,14 @@ func Read(path string) (Content, error) {
 	if f.Checksum != checksum(f.Data) {
 		return Content{}, fmt.Errorf("%s: %w", path, errDamaged)
 	}
-	return Content{Entries: f.Data.PodDeviceEntries, Registered: f.Data.RegisteredDevices}, nil
+	return f.Data, nil
 }
 
 var errDamaged = errors.New("the checksum is not that of the content")
 
 // Write replaces a checkpoint.
-func Write(path string, c Content) error {
-	data := checkpointData{PodDeviceEntries: c.Entries, RegisteredDevices: c.Registered}
-	text, err := json.Marshal(file{Data: data, Checksum: checksum(data)})
-	if err != nil {
-		return fmt.Errorf("write checkpoint of devices: %w", err)
-	}
-	return wholefile.Write(path, text)
+func Write(path string, data Content) error {
+	return wholefile.WriteJSON(path, file{Data: data, Checksum: checksum(data)})
 }
 
 func checksum(data checkpointData) uint64 {
