@@ -71,13 +71,13 @@ func (b Bug) Mutant(root string) (Mutant, error) {
 	return m, nil
 }
 
-// TestRun runs the test, and nothing else of its package.
-func (b Bug) TestRun() TestRun {
+// Pattern selects the test, and nothing else of its package.
+func (b Bug) Pattern() string {
 	parts := strings.Split(b.Test, "/")
 	for i, part := range parts {
 		parts[i] = "^" + part + "$"
 	}
-	return TestRun{Run: strings.Join(parts, "/")}
+	return strings.Join(parts, "/")
 }
 
 // Table is the part of docs/proof.md that follows from the list of bugs.
