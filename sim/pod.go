@@ -77,8 +77,9 @@ func (p *Pod) Happen(now time.Time) {
 
 // Next is when something will happen by itself, if it does.
 func (p *Pod) Next() (at time.Time, will bool) {
-	if p.w.queue.empty() {
+	last := len(p.w.queue) - 1
+	if last < 0 {
 		return time.Time{}, false
 	}
-	return p.began.Add(p.w.queue.items[0].at), true
+	return p.began.Add(p.w.queue[last].at), true
 }
