@@ -251,7 +251,10 @@ func (r *runOf) newLife(node *worker.Engine, to worker.Sink) (life *pods.Life, e
 	if err != nil {
 		return nil, err
 	}
-	return life, life.Serve(control.Config{Folder: control.Folder(paths.RunDir), Admission: admitter{}, Services: r.services.selecting(r.set.Pod)})
+	return life, life.Serve(control.Config{
+		Folder: control.Folder(paths.RunDir), Services: r.services.selecting(r.set.Pod),
+		WithEphemeralContainer: manifest.WithEphemeralContainer, WithResources: manifest.WithResources,
+	})
 }
 
 // lead does what pods live by while they live, and what goes on beside it.
