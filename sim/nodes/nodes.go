@@ -198,8 +198,7 @@ func newSet(o Options) (*set, error) {
 	}
 	s.machines.jobSets = s.shared.jobSets
 	s.api, err = ListenAPI(APIConfig{
-		Serve: s.Serve, Cluster: s.API, Client: client, Node: all[0], Logs: &s.Pods.Logs, Log: s.Log,
-		Usage: &Meter{Pods: s.Pods, Speed: s.Time.Speed, Log: s.Log},
+		Serve: s.Serve, Cluster: s.API, Client: client, Node: all[0], Pods: s.Pods, Speed: s.Time.Speed, Log: s.Log,
 	})
 	return s, err
 }
