@@ -3,15 +3,12 @@ package run
 import (
 	"fmt"
 	"image/color"
-	"io"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"charm.land/lipgloss/v2"
-	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/plain"
@@ -64,9 +61,9 @@ type printer struct {
 // newPrinter begins to show the life of a pod, or of several; close ends it.
 func newPrinter(o Options, pods ...*v1.Pod) *printer {
 	ignoreBrokenPipes()
-	d := &display{
-		options: o, several: len(pods) != 1 || o.Detach, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr),
-	}
+	d := &display{options: o, several: len(pods) != 1 || o.Detach}
+	_, d.screen = plain.Terminal(o.Stdout)
+	_, d.terminal = plain.Terminal(o.Stderr)
 	d.coloured.stdout, d.coloured.stderr = plain.Colours(o.Stdout), plain.Colours(o.Stderr)
 	p := &printer{display: d, hinted: map[string]bool{}}
 	p.format = story.Formatter{Began: o.Began, JSON: d.json(), Verbose: o.Verbose, Explain: o.Explain, Language: o.Language}
@@ -118,11 +115,6 @@ func (p *printer) prefix(container string, coloured bool) string {
 		return p.hue.Render(text)
 	}
 	return text
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // onBroken has f called, once, when nobody reads stdout any more; at once if
