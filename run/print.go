@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"image/color"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -295,4 +296,20 @@ func (p *printer) status() v1.PodStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last
+}
+
+// hint tells, once for each container, what to do about what it waits for.
+func (p *printer) hint(status *v1.PodStatus) {
+	all := slices.Concat(status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses)
+	for i := range all {
+		c := &all[i]
+		if w := c.State.Waiting; w == nil || w.Reason != "ErrImageNeverPull" {
+			delete(p.hinted, c.Name)
+			continue
+		}
+		if !p.hinted[c.Name] {
+			p.hinted[c.Name] = true
+			p.warn("%s: load the image with %q, or have it pulled: imagePullPolicy: IfNotPresent", c.Name, p.options.command("image load FILE"))
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	_ "embed"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -246,3 +247,8 @@ func (s *Scenario) Of(container string, instance int) Run {
 	}
 	return runs[min(instance, len(runs)-1)]
 }
+
+// Schema is the JSON schema of scenarios.
+//
+//go:embed schema.json
+var Schema string
