@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"slices"
@@ -245,9 +246,7 @@ func (p *printer) ended(code int, cause line, err error) {
 		return
 	}
 	cause.Type, cause.ExitCode = "end", new(int32(code))
-	if cause.Reason == "" {
-		cause.Reason = "Succeeded"
-	}
+	cause.Reason = cmp.Or(cause.Reason, "Succeeded")
 	if err != nil {
 		cause.Reason, cause.Message = "Error", err.Error()
 	}

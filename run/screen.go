@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,10 +48,7 @@ func (v page) screen() string {
 
 // header says which pod it is, and how.
 func (v page) header() string {
-	phase := v.now.Phase
-	if phase == "" {
-		phase = "Pending"
-	}
+	phase := cmp.Or(v.now.Phase, "Pending")
 	tone := busy
 	switch {
 	case v.ending():

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,10 +78,7 @@ func (s *imageSession) remove(ctx context.Context, name string, force bool) (rem
 	default:
 		err = s.notContainerd(fmt.Sprintf("remove image %q", name), "remove one of several names")
 	}
-	if called == "" {
-		called = image.ID
-	}
-	return called, err
+	return cmp.Or(called, image.ID), err
 }
 
 // mayRemove is why an image, or one of its names, has to stay; nil if it needn't.

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 )
 
 // Scenario is what happens to one pod. What it doesn't say goes the usual way: calls work and
@@ -113,10 +114,7 @@ type Image struct {
 
 // IsPresent says whether the image of that name is on the node from the beginning.
 func (i *Image) IsPresent(name string) bool {
-	if i.Present != nil {
-		return *i.Present
-	}
-	return strings.HasPrefix(name, Carried)
+	return ptr.Deref(i.Present, strings.HasPrefix(name, Carried))
 }
 
 // Call changes how calls of the runtime and other work go; the first that fits counts.
