@@ -46,7 +46,7 @@ func (s *Server) addEphemeralContainer(w http.ResponseWriter, r *http.Request) e
 		return err
 	}
 	return s.admit(w, func(pod *v1.Pod) (*v1.Pod, error) {
-		next, err := s.Admission.WithEphemeralContainer(pod, c)
+		next, err := s.WithEphemeralContainer(pod, c)
 		if err != nil {
 			return nil, invalid(err)
 		}
@@ -72,7 +72,7 @@ func (s *Server) resize(w http.ResponseWriter, r *http.Request) error {
 				return nil, err
 			}
 		}
-		next, err := s.Admission.WithResources(pod, requested)
+		next, err := s.WithResources(pod, requested)
 		if err != nil {
 			return nil, invalid(err)
 		}

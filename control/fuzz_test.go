@@ -77,17 +77,6 @@ func judge(t *testing.T, got *httptest.ResponseRecorder, facts []lifecycle.Fact)
 	assert.Require(t, got.Code != http.StatusInternalServerError, "internal error: %s", status.Message)
 }
 
-// realAdmission is the one that lifepod run has.
-type realAdmission struct{}
-
-func (realAdmission) WithEphemeralContainer(pod *v1.Pod, c v1.EphemeralContainer) (*v1.Pod, error) {
-	return manifest.WithEphemeralContainer(pod, c)
-}
-
-func (realAdmission) WithResources(pod, requested *v1.Pod) (*v1.Pod, error) {
-	return manifest.WithResources(pod, requested)
-}
-
 // admittingServer serves a pod that was really admitted.
 func admittingServer(t *testing.T) (*Server, *[]lifecycle.Fact) {
 	const text = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"default"},"spec":{
@@ -97,7 +86,7 @@ func admittingServer(t *testing.T) (*Server, *[]lifecycle.Fact) {
 	set.Pod.Status = v1.PodStatus{Phase: v1.PodRunning}
 	var facts []lifecycle.Fact
 	return &Server{Config: Config{
-		Object: NewObject(set.Pod), LogDir: t.TempDir(), Admission: realAdmission{}, Log: slog.New(slog.DiscardHandler),
+		Object: NewObject(set.Pod), LogDir: t.TempDir(), WithEphemeralContainer: manifest.WithEphemeralContainer, WithResources: manifest.WithResources, Log: slog.New(slog.DiscardHandler),
 		Post: func(f lifecycle.Fact) { facts = append(facts, f) },
 	}, sessions: newSessions(set.Pod)}, &facts
 }

@@ -192,11 +192,6 @@ func endedForGood(pod *v1.Pod, container string) bool {
 		return true
 	}
 	status := StatusOf(pod, container)
-	if status == nil || status.State.Terminated == nil {
-		return false
-	}
-	if pod.DeletionTimestamp != nil {
-		return true
-	}
-	return !lifecycle.MayRestart(pod, container, status.State.Terminated.ExitCode)
+	return status != nil && status.State.Terminated != nil &&
+		(pod.DeletionTimestamp != nil || !lifecycle.MayRestart(pod, container, status.State.Terminated.ExitCode))
 }

@@ -18,24 +18,19 @@ import (
 // client that doesn't read must not hold up the end of lifepod.
 const lastWords = 2 * time.Second
 
-// Admission checks and completes a change of the pod's spec, as an API server does.
-// It returns a new pod, with a higher generation if the spec has changed.
-type Admission interface {
-	WithEphemeralContainer(pod *v1.Pod, c v1.EphemeralContainer) (*v1.Pod, error)
-	// WithResources takes the names and resources of requested's containers; a
-	// quantity that is not given stays as it is.
-	WithResources(pod, requested *v1.Pod) (*v1.Pod, error)
-}
-
 // Config is what a server needs of the pod that it serves.
 type Config struct {
-	Folder    string // of the sockets
-	Object    *Object
-	Post      func(lifecycle.Fact) // gives a fact to the pod's worker; must not block
-	Runtime   runtimeapi.RuntimeServiceClient
-	LogDir    string // of the pod
-	Admission Admission
-	Services  []v1.Service // those of its run that select it
+	Folder   string // of the sockets
+	Object   *Object
+	Post     func(lifecycle.Fact) // gives a fact to the pod's worker; must not block
+	Runtime  runtimeapi.RuntimeServiceClient
+	LogDir   string       // of the pod
+	Services []v1.Service // those of its run that select it
+	// WithEphemeralContainer and WithResources check and complete a change of the pod's spec,
+	// as an API server does. They return a new pod, with a higher generation if the spec has
+	// changed. Of requested's resources, a quantity that is not given stays as it is.
+	WithEphemeralContainer func(pod *v1.Pod, c v1.EphemeralContainer) (*v1.Pod, error)
+	WithResources          func(pod, requested *v1.Pod) (*v1.Pod, error)
 	// Managed says who manages the pod, and what to do instead, if changing it
 	// here would only be undone; then changes are refused. Empty: it may be changed.
 	Managed string

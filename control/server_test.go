@@ -32,7 +32,7 @@ type served struct {
 func serveTest(t *testing.T) *served {
 	s := &served{t: t}
 	s.Server = &Server{Config: Config{
-		Object: NewObject(testPod()), LogDir: t.TempDir(), Admission: fakeAdmission{}, Log: slog.New(slog.DiscardHandler),
+		Object: NewObject(testPod()), LogDir: t.TempDir(), WithEphemeralContainer: fakeEphemeralContainer, WithResources: fakeResources, Log: slog.New(slog.DiscardHandler),
 		Post: func(f lifecycle.Fact) { s.facts = append(s.facts, fmt.Sprintf("%T", f)) },
 	}, sessions: newSessions(testPod())}
 	h := httptest.NewServer(s.routes())
@@ -41,10 +41,8 @@ func serveTest(t *testing.T) *served {
 	return s
 }
 
-// fakeAdmission refuses the name "bad".
-type fakeAdmission struct{}
-
-func (fakeAdmission) WithEphemeralContainer(pod *v1.Pod, c v1.EphemeralContainer) (*v1.Pod, error) {
+// fakeEphemeralContainer refuses the name "bad".
+func fakeEphemeralContainer(pod *v1.Pod, c v1.EphemeralContainer) (*v1.Pod, error) {
 	if c.Name == "bad" {
 		return nil, errors.New("name: bad")
 	}
@@ -54,7 +52,7 @@ func (fakeAdmission) WithEphemeralContainer(pod *v1.Pod, c v1.EphemeralContainer
 	return next, nil
 }
 
-func (fakeAdmission) WithResources(pod, requested *v1.Pod) (*v1.Pod, error) {
+func fakeResources(pod, requested *v1.Pod) (*v1.Pod, error) {
 	next := pod.DeepCopy()
 	for _, c := range requested.Spec.Containers {
 		if len(c.Resources.Limits) > 0 {

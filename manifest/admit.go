@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -101,9 +102,7 @@ func admitSecret(secret *v1.Secret) field.ErrorList {
 
 // fillMetadata sets the metadata that a server sets on create.
 func fillMetadata(meta *metav1.ObjectMeta, namespace string, now time.Time) {
-	if meta.Namespace == "" {
-		meta.Namespace = namespace
-	}
+	meta.Namespace = cmp.Or(meta.Namespace, namespace)
 	meta.UID = uuid.NewUUID()
 	meta.CreationTimestamp = metav1.NewTime(now.Truncate(time.Second))
 	if meta.Name == "" && meta.GenerateName != "" {

@@ -35,10 +35,8 @@ func (j *Job) Next(index int) *Set {
 		pod.GenerateName = fmt.Sprintf("%s-%d-", j.Name, index)
 		pod.Spec.Hostname = j.Name + "-" + text
 		pod.Labels, pod.Annotations = maps.Clone(pod.Labels), maps.Clone(pod.Annotations)
-		if pod.Annotations == nil {
-			pod.Annotations = map[string]string{}
-		}
-		pod.Labels[batchv1.JobCompletionIndexAnnotation], pod.Annotations[batchv1.JobCompletionIndexAnnotation] = text, text
+		pod.Labels[batchv1.JobCompletionIndexAnnotation] = text
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, text)
 	}
 	fillMetadata(&pod.ObjectMeta, pod.Namespace, metav1.Now().Time)
 	set.Pod = pod
@@ -102,11 +100,8 @@ func selectOwn(o *batchv1.Job) {
 	if o.Spec.Selector == nil {
 		o.Spec.Selector = &metav1.LabelSelector{}
 	}
-	if o.Spec.Selector.MatchLabels == nil {
-		o.Spec.Selector.MatchLabels = map[string]string{}
-	}
 	if _, has := o.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel]; !has {
-		o.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel] = string(o.UID)
+		metav1.AddLabelToSelector(o.Spec.Selector, batchv1.ControllerUidLabel, string(o.UID))
 	}
 }
 

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"hash/fnv"
@@ -158,14 +159,9 @@ func completeStatic(pod *core.Pod, source string, o StaticOptions) {
 		pod.UID = staticUID(pod, source, o)
 	}
 	pod.Name = fmt.Sprintf("%s-%s", pod.Name, strings.ToLower(o.NodeName))
-	if pod.Namespace == "" {
-		pod.Namespace = metav1.NamespaceDefault
-	}
+	pod.Namespace = cmp.Or(pod.Namespace, metav1.NamespaceDefault)
 	pod.Spec.NodeName = o.NodeName
-	if pod.Annotations == nil {
-		pod.Annotations = map[string]string{}
-	}
-	pod.Annotations[ConfigHashAnnotation] = string(pod.UID)
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, ConfigHashAnnotation, string(pod.UID))
 	if !o.FromURL {
 		helper.AddOrUpdateTolerationInPod(pod, &core.Toleration{Operator: core.TolerationOpExists, Effect: core.TaintEffectNoExecute})
 	}

@@ -7,12 +7,16 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/background"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/sentence"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/run/story"
+	"github.com/lifepod/lifepod/worker/podlog"
 )
 
 // GlobalFlags are the flags that all commands of a program have.
@@ -175,4 +179,70 @@ func checkFlags(command *cobra.Command, o *Options) error {
 		}
 	}
 	return commandline.CheckOutput(o.Output, "json")
+}
+
+// logFlags are the kubelet's containerLogMaxSize and containerLogMaxFiles.
+type logFlags struct {
+	maxSize  string
+	maxFiles int
+}
+
+func (f *logFlags) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&f.maxSize, "log-max-size", "10Mi", "rotate a container's log when it exceeds this `quantity` of bytes (containerLogMaxSize)")
+	flags.IntVar(&f.maxFiles, "log-max-files", podlog.DefaultRotation().MaxFiles, "log files kept of one container, at least 2 (containerLogMaxFiles)")
+}
+
+func (f *logFlags) policy(to *podlog.RotationPolicy) error {
+	size, err := resource.ParseQuantity(f.maxSize)
+	if err != nil || size.Value() < 1 {
+		return fmt.Errorf("--log-max-size %q: want a quantity of bytes above 0, such as 10Mi", f.maxSize)
+	}
+	if f.maxFiles < 2 {
+		return fmt.Errorf("--log-max-files %d: want at least 2, the file that is written and the one before it", f.maxFiles)
+	}
+	*to = podlog.RotationPolicy{MaxBytes: size.Value(), MaxFiles: f.maxFiles}
+	return nil
+}
+
+// pullPolicy is an imagePullPolicy by the words that users of docker and podman know.
+type pullPolicy v1.PullPolicy
+
+// pullWords are those words.
+var pullWords = map[string]v1.PullPolicy{"always": v1.PullAlways, "missing": v1.PullIfNotPresent, "never": v1.PullNever}
+
+func (p *pullPolicy) Set(word string) error {
+	policy, found := pullWords[word]
+	if !found {
+		return errors.New("always, missing or never")
+	}
+	*p = pullPolicy(policy)
+	return nil
+}
+
+func (p *pullPolicy) String() string { return string(*p) }
+func (*pullPolicy) Type() string     { return "when" }
+
+// setPullPolicy gives all images of a pod this policy, also those of its volumes.
+func setPullPolicy(pod *v1.Pod, policy v1.PullPolicy) {
+	if policy == "" {
+		return
+	}
+	for _, c := range slices.Concat(pointers(pod.Spec.InitContainers), pointers(pod.Spec.Containers)) {
+		c.ImagePullPolicy = policy
+	}
+	for _, v := range pod.Spec.Volumes {
+		if v.Image != nil {
+			v.Image.PullPolicy = policy
+		}
+	}
+}
+
+// hintPull tells, once for each container, that an image which is here can be used.
+func (p *printer) hintPull(r lifecycle.Report) {
+	isHere := r.Because.Kind == lifecycle.BecauseIsHere || r.Because.Kind == lifecycle.BecauseLatestIsHere
+	if key := "--pull " + r.Subject; isHere && !p.hinted[key] {
+		p.hinted[key] = true
+		p.warn("%s: lifepod run --pull never uses the image that is here", r.Subject)
+	}
 }

@@ -28,7 +28,7 @@
 //	model (model.go)     keys, sizes and frames
 //	Gate (gate.go)       keeps what is written to the terminal meanwhile, for afterwards
 //	diversion (stderr.go) standard error, to which libraries write as they like
-//	Usable (terminal.go) whether there is a terminal for it
+//	Usable (live.go)     whether there is a terminal for it
 //
 // # View
 //

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -90,4 +91,14 @@ func (r *record) held() bool {
 	}
 	defer func() { _ = file.Close() }() // which unlocks
 	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
+// Owner says of which pods of a root a lifepod run has a record: they are its own,
+// or the next one's to go on with.
+func Owner(root string) func(uid types.UID) bool {
+	return func(uid types.UID) bool {
+		list, err := records(root)
+		return err != nil || // nothing is ended of which this is not known
+			slices.ContainsFunc(list, func(r *record) bool { return r.UID == uid })
+	}
 }

@@ -4,9 +4,11 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/manifest"
 )
 
@@ -44,4 +46,24 @@ func find[O metav1.Object](o *objects, of func(*manifest.Set) []O, resource, nam
 		}
 	}
 	return none, apierrors.NewNotFound(v1.Resource(resource), name)
+}
+
+// runtimeClasses are those of the manifest. A name that is none of them is
+// taken for the runtime's own name of a handler.
+type runtimeClasses struct {
+	classes  []*nodev1.RuntimeClass
+	handlers map[string]cri.HandlerFeatures
+}
+
+// Handler is the handler of a class, or a NotFound error (A-CRI-13).
+func (r runtimeClasses) Handler(name string) (string, error) {
+	for _, class := range r.classes {
+		if class.Name == name {
+			return class.Handler, nil
+		}
+	}
+	if _, known := r.handlers[name]; known {
+		return name, nil
+	}
+	return "", apierrors.NewNotFound(nodev1.Resource("runtimeclass"), name)
 }

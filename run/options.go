@@ -79,3 +79,12 @@ type Begun struct {
 	Warnings []string // about the manifests
 	PID      int      // of its process, in the background
 }
+
+// command is a command line of lifepod for the same state folder and runtime.
+func (o Options) command(words string) string {
+	line := bundle.Command(o.Root, words)
+	if o.RuntimeEndpoint != "" {
+		line += " --runtime-endpoint " + o.RuntimeEndpoint
+	}
+	return line
+}

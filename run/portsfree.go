@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -74,11 +75,7 @@ func hostPorts(pod *v1.Pod) []hostPort {
 			if p.HostPort == 0 {
 				continue
 			}
-			protocol := p.Protocol
-			if protocol == "" {
-				protocol = v1.ProtocolTCP
-			}
-			ports = append(ports, hostPort{IP: p.HostIP, Port: p.HostPort, Protocol: protocol})
+			ports = append(ports, hostPort{IP: p.HostIP, Port: p.HostPort, Protocol: cmp.Or(p.Protocol, v1.ProtocolTCP)})
 		}
 	}
 	return ports

@@ -1,17 +1,16 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
-	"io"
-	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"charm.land/lipgloss/v2"
-	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/plain"
@@ -64,9 +63,9 @@ type printer struct {
 // newPrinter begins to show the life of a pod, or of several; close ends it.
 func newPrinter(o Options, pods ...*v1.Pod) *printer {
 	ignoreBrokenPipes()
-	d := &display{
-		options: o, several: len(pods) != 1 || o.Detach, screen: isTerminal(o.Stdout), terminal: isTerminal(o.Stderr),
-	}
+	d := &display{options: o, several: len(pods) != 1 || o.Detach}
+	_, d.screen = plain.Terminal(o.Stdout)
+	_, d.terminal = plain.Terminal(o.Stderr)
 	d.coloured.stdout, d.coloured.stderr = plain.Colours(o.Stdout), plain.Colours(o.Stderr)
 	p := &printer{display: d, hinted: map[string]bool{}}
 	p.format = story.Formatter{Began: o.Began, JSON: d.json(), Verbose: o.Verbose, Explain: o.Explain, Language: o.Language}
@@ -118,11 +117,6 @@ func (p *printer) prefix(container string, coloured bool) string {
 		return p.hue.Render(text)
 	}
 	return text
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // onBroken has f called, once, when nobody reads stdout any more; at once if
@@ -252,9 +246,7 @@ func (p *printer) ended(code int, cause line, err error) {
 		return
 	}
 	cause.Type, cause.ExitCode = "end", new(int32(code))
-	if cause.Reason == "" {
-		cause.Reason = "Succeeded"
-	}
+	cause.Reason = cmp.Or(cause.Reason, "Succeeded")
 	if err != nil {
 		cause.Reason, cause.Message = "Error", err.Error()
 	}
@@ -303,4 +295,20 @@ func (p *printer) status() v1.PodStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last
+}
+
+// hint tells, once for each container, what to do about what it waits for.
+func (p *printer) hint(status *v1.PodStatus) {
+	all := slices.Concat(status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses)
+	for i := range all {
+		c := &all[i]
+		if w := c.State.Waiting; w == nil || w.Reason != "ErrImageNeverPull" {
+			delete(p.hinted, c.Name)
+			continue
+		}
+		if !p.hinted[c.Name] {
+			p.hinted[c.Name] = true
+			p.warn("%s: load the image with %q, or have it pulled: imagePullPolicy: IfNotPresent", c.Name, p.options.command("image load FILE"))
+		}
+	}
 }

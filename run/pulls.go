@@ -1,15 +1,13 @@
 package run
 
 import (
-	"io"
+	"cmp"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/plain"
@@ -70,7 +68,7 @@ func (p *printer) redrawPulls(image string, progress images.Progress) {
 	}
 	var lines []string
 	for _, image := range slices.Sorted(maps.Keys(p.pulls)) {
-		lines = append(lines, fitPull(image, p.pulls[image], columns(p.options.Stderr), p.options.Language.Say))
+		lines = append(lines, fitPull(image, p.pulls[image], cmp.Or(plain.Columns(p.options.Stderr), 80), p.options.Language.Say))
 	}
 	if len(lines) == 0 {
 		p.stderr.put(item{}) // which takes the place of what was shown
@@ -91,14 +89,4 @@ func fitPull(image string, progress images.Progress, width int, say lifecycle.Sa
 		}
 	}
 	return ansi.TruncateWc(text, max(width-1, 0), "")
-}
-
-// columns of a terminal; 80 if it doesn't say.
-func columns(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return width
-		}
-	}
-	return 80
 }

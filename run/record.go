@@ -1,6 +1,7 @@
 package run
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,11 +12,13 @@ import (
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/rootfolder"
+	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/worker"
 )
 
@@ -171,4 +174,74 @@ func uidOf(path string) types.UID { return types.UID(strings.TrimSuffix(filepath
 func isFile(file *os.File, info os.FileInfo) bool {
 	own, err := file.Stat()
 	return err == nil && os.SameFile(own, info)
+}
+
+// digestOf is the same for two sets of manifests of the same pod: of its name and
+// its spec, the ports of -p included, and of what a RuntimeClass adds. All else
+// may change while a pod runs (A-VOL-5). A record keeps it instead of the
+// manifests: it is short, and can't have anything in it that is secret.
+func digestOf(set *manifest.Set) (string, error) {
+	content := struct {
+		Namespace, Name string
+		Spec            v1.PodSpec
+		Handlers        []string
+	}{set.Pod.Namespace, givenName(set.Pod), set.Pod.Spec, handlers(set.RuntimeClasses)}
+	data, err := json.Marshal(content)
+	if err != nil {
+		return "", fmt.Errorf("compare manifests: %w", err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(data)), nil
+}
+
+// givenName is the pod's name, or what it was generated from.
+func givenName(pod *v1.Pod) string {
+	const randomLength = 5
+	if base := pod.GenerateName; base != "" && strings.HasPrefix(pod.Name, base) && len(pod.Name) == len(base)+randomLength {
+		return base
+	}
+	return pod.Name
+}
+
+func handlers(classes []*nodev1.RuntimeClass) []string {
+	var list []string
+	for _, c := range classes {
+		list = append(list, c.Name+" "+c.Handler)
+	}
+	return list
+}
+
+// podPath is the file with the pod as it was accepted: other commands show it, and end
+// it, without its manifests.
+func podPath(records string, uid types.UID) string {
+	return filepath.Join(records, string(uid)+".pod")
+}
+
+// savePod writes the pod's file, which only root reads: variables may be secret.
+func savePod(records string, pod *v1.Pod) error {
+	data, err := json.Marshal(pod)
+	if err != nil {
+		return fmt.Errorf("write the pod: %w", err)
+	}
+	path := podPath(records, pod.UID)
+	next := filepath.Join(records, newPrefix+string(pod.UID)+".pod")
+	if err := os.WriteFile(next, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, path) // without a sync, so not by wholefile: what a power cut loses is known to be lost
+}
+
+// loadPod reads the pod's file.
+func loadPod(records string, uid types.UID) (*v1.Pod, error) {
+	data, err := os.ReadFile(podPath(records, uid))
+	if err != nil {
+		return nil, err
+	}
+	pod := &v1.Pod{}
+	if err := json.Unmarshal(data, pod); err != nil {
+		return nil, fmt.Errorf("read %s: %w", podPath(records, uid), err)
+	}
+	if pod.UID != uid {
+		return nil, fmt.Errorf("read %s: it is of another pod", podPath(records, uid))
+	}
+	return pod, nil
 }

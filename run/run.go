@@ -20,6 +20,7 @@ import (
 	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/telemetry"
 	"github.com/lifepod/lifepod/worker"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 const (
@@ -251,7 +252,10 @@ func (r *runOf) newLife(node *worker.Engine, to worker.Sink) (life *pods.Life, e
 	if err != nil {
 		return nil, err
 	}
-	return life, life.Serve(control.Config{Folder: control.Folder(paths.RunDir), Admission: admitter{}, Services: r.services.selecting(r.set.Pod)})
+	return life, life.Serve(control.Config{
+		Folder: control.Folder(paths.RunDir), Services: r.services.selecting(r.set.Pod),
+		WithEphemeralContainer: manifest.WithEphemeralContainer, WithResources: manifest.WithResources,
+	})
 }
 
 // lead does what pods live by while they live, and what goes on beside it.
@@ -268,3 +272,12 @@ func lead(ctx context.Context, node *worker.Engine, live func(context.Context, *
 }
 
 var _ worker.Sink = (*sink)(nil)
+
+// usersOf are the IDs of which a pod with users of its own gets a block: of those that subuid and subgid below the folder
+// etc give the user kubelet, as on a node (A-SEC-6). For other pods the files need not be right.
+func usersOf(pod *v1.Pod, etc string) (criconfig.UserNamespaceBlocks, error) {
+	if pod.Spec.HostUsers == nil || *pod.Spec.HostUsers {
+		return criconfig.UserNamespaceBlocks{}, nil
+	}
+	return criconfig.ConfiguredUserNamespaces(etc, criconfig.UserNamespaceLength, 1)
+}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -117,9 +118,7 @@ func (s *sent) sendTrace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if record.Pod.TraceParent == "" {
-		record.Pod.TraceParent = os.Getenv("TRACEPARENT")
-	}
+	record.Pod.TraceParent = cmp.Or(record.Pod.TraceParent, os.Getenv("TRACEPARENT"))
 	list, err := telemetry.SpansOf(ctx, []*timeline.Chart{timeline.Of(record, time.Now())})
 	if err != nil {
 		return err

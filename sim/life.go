@@ -63,7 +63,7 @@ func (l *Lives) Run(o Options) *Life {
 		o.Scenario = &scenario.Scenario{}
 	}
 	w := newWorld(l.pod, o)
-	w.life.Story, w.queue.items = make([]Line, 0, usualLines), slices.Grow(w.queue.items, usualItems)
+	w.life.Story, w.queue = make([]Line, 0, usualLines), slices.Grow(w.queue, usualItems)
 	w.agent.fresh = l.machine
 	if w.agent.unused, _ = l.unused.Get().(*lifecycle.Machine); w.agent.unused == nil {
 		w.agent.unused = &lifecycle.Machine{}
@@ -86,7 +86,7 @@ func (l *Lives) Run(o Options) *Life {
 			break
 		}
 	}
-	w.life.Quiet = w.queue.empty()
+	w.life.Quiet = len(w.queue) == 0
 	if !w.life.Gone && !w.life.Quiet {
 		w.now = until
 	}

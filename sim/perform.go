@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -124,12 +125,7 @@ func inspectImage(w *world, e lifecycle.InspectImage) lifecycle.Fact {
 }
 
 func infoOf(name string, i scenario.Image) *lifecycle.ImageInfo {
-	bytes := uint64(scenario.UsualBytes)
-	if i.Bytes != nil {
-		bytes = uint64(max(0, *i.Bytes))
-	}
-	root := int64(0)
-	return &lifecycle.ImageInfo{ID: "sha256:" + name, Ref: name, SizeBytes: bytes, UID: &root}
+	return &lifecycle.ImageInfo{ID: "sha256:" + name, Ref: name, SizeBytes: uint64(max(0, ptr.Deref(i.Bytes, scenario.UsualBytes))), UID: new(int64(0))}
 }
 
 // pullImage ends the nth try to pull an image.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/sim/scenario"
@@ -105,12 +106,7 @@ func runTime(w *world, c *container) (run time.Duration, ends bool) {
 }
 
 func isInit(w *world, name string) bool {
-	for i := range w.pod.Spec.InitContainers {
-		if w.pod.Spec.InitContainers[i].Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.pod.Spec.InitContainers, func(c v1.Container) bool { return c.Name == name })
 }
 
 type end struct {
@@ -179,9 +175,7 @@ func sendSignal(w *world, c *container, of int) {
 			return
 		}
 		after = stop.After.Draw(w.dice, scenario.UsualStop)
-		if stop.Exit != nil {
-			code = *stop.Exit
-		}
+		code = ptr.Deref(stop.Exit, code)
 	}
 	w.after(after, func() { exits(w, c, end{code: code, reason: scenario.ReasonOf(code)}) })
 }

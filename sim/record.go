@@ -2,9 +2,13 @@ package sim
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/journal"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
@@ -72,4 +76,21 @@ func span(d time.Duration) *scenario.Span {
 func median(list []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(list))
 	return sorted[len(sorted)/2]
+}
+
+// ScenarioYAML is the scenario of a life as a file.
+func ScenarioYAML(r *journal.Record) ([]byte, error) {
+	s, err := ScenarioOf(r)
+	if err != nil {
+		return nil, fmt.Errorf("record %s/%s: %w", r.Pod.Namespace, r.Pod.Name, err)
+	}
+	text, err := yaml.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("record %s/%s: %w", r.Pod.Namespace, r.Pod.Name, err)
+	}
+	head := fmt.Sprintf("# What happened to %s/%s, UID %s, from %s on.\n", r.Pod.Namespace, r.Pod.Name, r.Pod.UID, r.Entries[0].At.UTC().Format("2006-01-02 15:04:05 UTC"))
+	if r.Left > 0 {
+		head += fmt.Sprintf("# %d entries of the journal were given up: what they were about is not here.\n", r.Left)
+	}
+	return append([]byte(plain.Text(head)), text...), nil
 }

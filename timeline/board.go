@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -103,24 +104,17 @@ func (b *board) inOrder() []*row {
 		if container == "" {
 			return -1
 		}
-		for i, c := range b.record.Pod.Containers {
-			if c.Name == container {
-				return i
-			}
+		if i := slices.IndexFunc(b.record.Pod.Containers, func(c journal.Container) bool { return c.Name == container }); i >= 0 {
+			return i
 		}
 		return len(b.record.Pod.Containers)
 	}
-	var list []*row
-	for _, r := range b.rows {
-		list = append(list, r)
-	}
-	slices.SortFunc(list, func(x, y *row) int {
+	return slices.SortedFunc(maps.Values(b.rows), func(x, y *row) int {
 		return cmp.Or(
 			cmp.Compare(place(x.Container), place(y.Container)), cmp.Compare(x.Container, y.Container),
 			cmp.Compare(order[x.Kind], order[y.Kind]), cmp.Compare(probeOrder(x.Name), probeOrder(y.Name)), cmp.Compare(x.Name, y.Name),
 		)
 	})
-	return list
 }
 
 // mark puts a mark into a row.

@@ -14,11 +14,11 @@ func (b *builder) fileBegun(e *journal.Entry) {
 		b.pod.gone = true
 		return
 	}
-	step, kind, known := work(e.Name)
+	does, known := works[e.Name]
 	if !known || e.Name == "RemoveContainer" && b.life(e.Container).bar != nil {
 		return
 	}
-	key := rowKey{kind: kind, container: e.Container, name: nameOf(kind, e)}
+	key := rowKey{kind: does.kind, container: e.Container, name: nameOf(does.kind, e)}
 	if e.Image != "" && e.Container == "" {
 		key.kind = ImageRow // also the look for a volume's image: that has no other row
 	}
@@ -28,7 +28,7 @@ func (b *builder) fileBegun(e *journal.Entry) {
 		}
 	}
 	b.deleted(e)
-	bar := b.begin(key, step, e)
+	bar := b.begin(key, does.step, e)
 	bar.Image = e.Image
 	b.calls[e.ID] = &call{bar, key}
 }

@@ -3,6 +3,8 @@ package timeline
 import (
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/lifepod/lifepod/internal/sentence"
 )
 
@@ -25,16 +27,7 @@ type Compared struct {
 }
 
 // Difference is how much longer it took in the second.
-func (c *Compared) Difference() time.Duration {
-	var d time.Duration
-	if c.B != nil {
-		d = *c.B
-	}
-	if c.A != nil {
-		d -= *c.A
-	}
-	return d
-}
+func (c *Compared) Difference() time.Duration { return ptr.Deref(c.B, 0) - ptr.Deref(c.A, 0) }
 
 // Compare compares two pods. Steps are the same if their labels are: pods of one template have the same
 // containers. Last comes how long the critical path is.

@@ -136,40 +136,15 @@ func (r *Row) Probe(l sentence.Language) string {
 	}
 }
 
-// work is which step an effect is, and in which kind of row; not known: it is no bar.
-func work(effect string) (step Step, kind RowKind, known bool) {
-	switch effect {
-	case "EnsureCgroup", "RemoveCgroup":
-		return removing(Cgroup, effect == "RemoveCgroup"), CgroupRow, true
-	case "PrepareClaims", "UnprepareClaims":
-		return removing(Claims, effect == "UnprepareClaims"), ClaimsRow, true
-	case "MountVolumes", "UnmountVolumes":
-		return removing(MountVolumes, effect == "UnmountVolumes"), VolumesRow, true
-	case "RefreshVolumes":
-		return RefreshVolumes, VolumesRow, true
-	case "CreateSandbox":
-		return Sandbox, SandboxRow, true
-	case "StopSandbox":
-		return Stopping, SandboxRow, true
-	case "RemoveSandbox":
-		return Remove, SandboxRow, true
-	case "PullImage":
-		return ImagePull, ImageRow, true
-	case "InspectImage":
-		return ImageCheck, ContainerRow, true
-	case "CreateContainer":
-		return Create, ContainerRow, true
-	case "StartContainer":
-		return Start, ContainerRow, true
-	case "RemoveContainer":
-		return Remove, ContainerRow, true
-	}
-	return "", "", false
-}
-
-func removing(step Step, remove bool) Step {
-	if remove {
-		return Remove
-	}
-	return step
+// works are which steps effects are, and in which kinds of rows. Others are no bars.
+var works = map[string]struct {
+	step Step
+	kind RowKind
+}{
+	"EnsureCgroup": {Cgroup, CgroupRow}, "RemoveCgroup": {Remove, CgroupRow},
+	"PrepareClaims": {Claims, ClaimsRow}, "UnprepareClaims": {Remove, ClaimsRow},
+	"MountVolumes": {MountVolumes, VolumesRow}, "RefreshVolumes": {RefreshVolumes, VolumesRow}, "UnmountVolumes": {Remove, VolumesRow},
+	"CreateSandbox": {Sandbox, SandboxRow}, "StopSandbox": {Stopping, SandboxRow}, "RemoveSandbox": {Remove, SandboxRow},
+	"PullImage": {ImagePull, ImageRow}, "InspectImage": {ImageCheck, ContainerRow},
+	"CreateContainer": {Create, ContainerRow}, "StartContainer": {Start, ContainerRow}, "RemoveContainer": {Remove, ContainerRow},
 }

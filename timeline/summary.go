@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -48,10 +49,7 @@ func Slowest(charts []*Chart) (last, first int) {
 func InTime(charts []*Chart) []*Chart {
 	list := slices.Clone(charts)
 	slices.SortStableFunc(list, func(x, y *Chart) int {
-		if order := x.Begin.Compare(y.Begin); order != 0 {
-			return order
-		}
-		return strings.Compare(x.Pod.FullName(), y.Pod.FullName())
+		return cmp.Or(x.Begin.Compare(y.Begin), strings.Compare(x.Pod.FullName(), y.Pod.FullName()))
 	})
 	return list
 }

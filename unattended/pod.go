@@ -44,9 +44,7 @@ type Pod struct {
 func New(accepted *v1.Pod, c lifecycle.Checkpoint, of Pod) Pod {
 	pod := c.Object(accepted)
 	pod.APIVersion, pod.Kind = "v1", "Pod"
-	if pod.Status.Phase == "" {
-		pod.Status.Phase = v1.PodPending
-	}
+	pod.Status.Phase = cmp.Or(pod.Status.Phase, v1.PodPending)
 	of.Pod = pod
 	if !of.Ended() {
 		pod.Status.Reason, pod.Status.Message = Reason, of.Why(fmt.Sprintf)+": "+of.Advice(fmt.Sprintf)

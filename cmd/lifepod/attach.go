@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -45,9 +46,7 @@ const endPatience = 2 * time.Second
 // attachToEnd joins a container's streams, and returns its exit code if they have ended
 // with it.
 func (s *sessionFlags) attachToEnd(command *cobra.Command, pod *client.Pod, container string) (int, error) {
-	if container == "" {
-		container = control.DefaultContainer(pod.Pod)
-	}
+	container = cmp.Or(container, control.DefaultContainer(pod.Pod))
 	ctx, cancel := context.WithCancelCause(command.Context())
 	defer cancel(nil)
 	type end struct {
@@ -75,9 +74,6 @@ func (s *sessionFlags) attachToEnd(command *cobra.Command, pod *client.Pod, cont
 // attach joins a container's streams. Whether there is a terminal is the
 // container's choice.
 func (s *sessionFlags) attach(command *cobra.Command, pod *client.Pod, container string) error {
-	if container == "" {
-		container = control.DefaultContainer(pod.Pod)
-	}
 	tty, _ := control.TerminalOf(pod.Pod, container)
 	if s.tty && !tty {
 		warn(command.ErrOrStderr(), "-t has no effect: container %s has no terminal, its spec does not say tty: true", container)

@@ -94,7 +94,7 @@ func (f *debugFlags) debug(command *cobra.Command, pod *client.Pod, arguments []
 	if err := f.session.join(command, pod, c.Name, state.Running != nil); err != nil {
 		return 0, err
 	}
-	exit, err := pod.AwaitExit(ctx, c.Name)
+	exit, err := pod.AwaitEnd(ctx, c.Name, 0)
 	return int(exit), err
 }
 

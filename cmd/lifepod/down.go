@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -129,10 +130,8 @@ func (g *global) stopInBackground(ctx context.Context, grace *time.Duration) (di
 // hasCluster says whether a state folder has a cluster of its own, or a node that has
 // joined one.
 func hasCluster(root string) bool {
-	for _, folder := range []rootfolder.Entry{rootfolder.Cluster, rootfolder.Join} {
-		if _, err := os.Stat(folder.In(root)); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]rootfolder.Entry{rootfolder.Cluster, rootfolder.Join}, func(folder rootfolder.Entry) bool {
+		_, err := os.Stat(folder.In(root))
+		return err == nil
+	})
 }

@@ -38,7 +38,7 @@ const (
 
 func newPullLines(out io.Writer, image string) *pullLines {
 	lines := &pullLines{out: out, image: image}
-	if fd, is := terminalOf(out); is {
+	if fd, is := plain.Terminal(out); is {
 		lines.size = func() (columns, rows int) {
 			columns, rows, err := term.GetSize(fd)
 			if err != nil || columns < 1 || rows < 1 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/images"
 )
@@ -76,10 +78,7 @@ func (s *imageSession) remove(ctx context.Context, name string, force bool) (rem
 	default:
 		err = s.notContainerd(fmt.Sprintf("remove image %q", name), "remove one of several names")
 	}
-	if called == "" {
-		called = image.ID
-	}
-	return called, err
+	return cmp.Or(called, image.ID), err
 }
 
 // mayRemove is why an image, or one of its names, has to stay; nil if it needn't.
@@ -129,4 +128,39 @@ func (s *imageSession) containers(ctx context.Context) ([]*runtimeapi.Container,
 
 func usesImage(c *runtimeapi.Container, image *images.Image) bool {
 	return c.ImageId == image.ID || c.ImageRef == image.ID || slices.Contains(image.Digests, c.ImageRef)
+}
+
+func newImageTagCommand(open openImages, complete completer) *cobra.Command {
+	return &cobra.Command{
+		Use:   "tag IMAGE NAME...",
+		Short: "Give an image further names",
+		Args:  commandline.Arguments(2, -1),
+
+		ValidArgsFunction: complete,
+		RunE: func(command *cobra.Command, args []string) error {
+			for _, name := range args[1:] { // before anything is done
+				if _, err := lifecycle.WithDefaultTag(name); err != nil {
+					return err
+				}
+			}
+			ctx := command.Context()
+			return withImages(ctx, open, func(session *imageSession) error {
+				if session.Tag == nil {
+					return session.notContainerd("tag images", "give an image a name")
+				}
+				image, err := session.find(ctx, args[0])
+				if err != nil {
+					return fmt.Errorf("tag image %q: %w", args[0], err)
+				}
+				for _, name := range args[1:] {
+					full := images.FullName(name)
+					if err := session.Tag(ctx, image.ID, full); err != nil {
+						return fmt.Errorf("tag image %q: %w", args[0], err)
+					}
+					fmt.Fprintln(command.OutOrStdout(), plain.Line(full))
+				}
+				return nil
+			})
+		},
+	}
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/lifepod/lifepod/internal/commandline"
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/wholefile"
 )
 
@@ -23,7 +23,7 @@ func newImageSaveCommand(open openImages, complete completer) *cobra.Command {
 		ValidArgsFunction: complete,
 		RunE: func(command *cobra.Command, args []string) error {
 			stdout := command.OutOrStdout()
-			if file, ok := stdout.(*os.File); ok && output == "" && term.IsTerminal(int(file.Fd())) {
+			if _, is := plain.Terminal(stdout); is && output == "" {
 				return errors.New("an archive is nothing for a terminal: want -o FILE, or a pipe")
 			}
 			ctx := command.Context()

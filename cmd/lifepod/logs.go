@@ -113,7 +113,7 @@ func copyLog(ctx context.Context, pod *client.Pod, o client.LogOptions, w io.Wri
 // onTerminal is where a stream of a container's output goes to: if that is a terminal, nothing
 // but its colours gets there as it is. end is called when all is written.
 func onTerminal(out io.Writer) (shown io.Writer, end func()) {
-	if _, is := terminalOf(out); !is {
+	if _, is := plain.Terminal(out); !is {
 		return out, func() {}
 	}
 	w := plain.OutputWriter(out)
@@ -189,7 +189,7 @@ type sharedLines struct {
 }
 
 func newSharedLines(w io.Writer) *sharedLines {
-	_, screen := terminalOf(w)
+	_, screen := plain.Terminal(w)
 	return &sharedLines{w: w, screen: screen}
 }
 

@@ -1,17 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/jsonpath"
+	"sigs.k8s.io/yaml"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control/client"
@@ -125,4 +131,55 @@ func printObject(w io.Writer, object any, output string) error {
 	}
 	_, err = w.Write(text)
 	return err
+}
+
+// evaluate is what an expression, as kubectl has them, says of an API object: a jsonpath or a go-template.
+func evaluate(format, expression string, object any) (string, error) {
+	var out strings.Builder
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return "", err
+	}
+	if format == "jsonpath" {
+		if !strings.Contains(expression, "{") {
+			expression = "{" + expression + "}"
+		}
+		path := jsonpath.New("").AllowMissingKeys(true)
+		if err = path.Parse(expression); err == nil {
+			err = path.Execute(&out, fields)
+		}
+	} else {
+		var t *template.Template
+		if t, err = template.New("").Parse(expression); err == nil {
+			err = t.Execute(&out, fields)
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("-o %s=%s: %w", format, expression, err)
+	}
+	return out.String(), nil
+}
+
+// escapes are those of JSON; the longer ones are of characters that turn the direction of writing.
+var escapes = regexp.MustCompile(`\\(u061c|u200e|u200f|u202[a-e]|u206[6-9]|.)`)
+
+// harmlessYAML is an object of JSON as YAML. YAML leaves characters that turn the direction of
+// writing as they are: a control character stands for each until it is YAML, and has their string
+// written with escapes. An object that may have that one is left as JSON, which is YAML, too.
+func harmlessYAML(object []byte) ([]byte, error) {
+	object = plain.JSON(object)
+	marked := escapes.ReplaceAllFunc(object, func(escape []byte) []byte {
+		if len(escape) == len(`\n`) {
+			return escape
+		}
+		return append([]byte(`\u0001`), escape[len(`\u`):]...)
+	})
+	if bytes.Equal(marked, object) {
+		return yaml.JSONToYAML(object)
+	}
+	if bytes.Contains(object, []byte("u0001")) || bytes.Contains(object, []byte("x01")) {
+		return object, nil
+	}
+	text, err := yaml.JSONToYAML(marked)
+	return bytes.ReplaceAll(text, []byte(`\x01`), []byte(`\u`)), err
 }

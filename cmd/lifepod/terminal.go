@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 	"k8s.io/client-go/tools/remotecommand"
+
+	"github.com/lifepod/lifepod/internal/plain"
 )
 
 // terminal is the user's terminal while a session in a container has it: raw,
@@ -21,11 +23,11 @@ type terminal struct {
 
 // openTerminal makes the terminal of standard input raw; without a terminal it is an error.
 func openTerminal(stdin io.Reader) (*terminal, error) {
-	file, ok := stdin.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	fd, is := plain.Terminal(stdin)
+	if !is {
 		return nil, fmt.Errorf("standard input is no terminal")
 	}
-	t := &terminal{fd: int(file.Fd()), moved: make(chan os.Signal, 1)}
+	t := &terminal{fd: fd, moved: make(chan os.Signal, 1)}
 	var err error
 	if t.state, err = term.MakeRaw(t.fd); err != nil {
 		return nil, fmt.Errorf("make the terminal raw: %w", err)

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
@@ -207,16 +205,6 @@ func (t *timelineFlags) compare(out io.Writer, charts []*timeline.Chart) error {
 func (t *timelineFlags) options(out io.Writer) draw.TextOptions {
 	const usual = 80
 	return draw.TextOptions{Width: cmp.Or(plain.Columns(out), usual), Colour: plain.Colours(out)}
-}
-
-// terminalOf is the terminal that an output is; false: it is none.
-func terminalOf(out io.Writer) (fd int, is bool) {
-	file, isFile := out.(*os.File)
-	if !isFile {
-		return 0, false
-	}
-	fd = int(file.Fd())
-	return fd, term.IsTerminal(fd)
 }
 
 func writeJSON(out io.Writer, value any) error {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -39,9 +40,7 @@ const (
 // ExecAs is Exec as another user than the container's, USER[:GROUP]. CRI has no call for that: containerd is asked, at its socket, for a
 // process like the container's own, but for the user. When ctx ends the command is ended.
 func (p *Pod) ExecAs(ctx context.Context, socket, container, user string, command []string, s Streams) (int, error) {
-	if container == "" {
-		container = control.DefaultContainer(p.Pod)
-	}
+	container = cmp.Or(container, control.DefaultContainer(p.Pod))
 	own, err := p.Process(ctx, container)
 	if err != nil {
 		return 0, err

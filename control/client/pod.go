@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/lifepod/lifepod/control"
-	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -128,67 +128,47 @@ func (p *Pod) Wait(ctx context.Context) error {
 	return p.Watch(ctx, func(*v1.Pod) bool { return true })
 }
 
+// await watches the pod until is says yes, or why it never will.
+func (p *Pod) await(ctx context.Context, is func(*v1.Pod) (bool, error)) (err error) {
+	done := false
+	watched := p.Watch(ctx, func(pod *v1.Pod) bool {
+		done, err = is(pod)
+		return !done && err == nil
+	})
+	if watched == nil && err == nil && !done {
+		err = fmt.Errorf("pod %s/%s has ended meanwhile", p.Namespace, p.Name)
+	}
+	return cmp.Or(watched, err)
+}
+
 // AwaitStart waits until a container runs or has run, and tells see what it
 // waits for. An error says that it will not start.
 func (p *Pod) AwaitStart(ctx context.Context, container string, see func(*v1.ContainerStateWaiting)) (state v1.ContainerState, err error) {
-	started := false
-	watched := p.Watch(ctx, func(pod *v1.Pod) bool {
+	err = p.await(ctx, func(pod *v1.Pod) (bool, error) {
 		status := control.StatusOf(pod, container)
 		switch {
 		case status == nil:
-			return true
+			return false, nil
 		case status.State.Running != nil || status.State.Terminated != nil:
-			state, started = status.State, true
-			return false
-		case status.State.Waiting == nil:
-			return true
+			state = status.State
+			return true, nil
+		case status.State.Waiting != nil:
+			see(status.State.Waiting)
 		}
-		see(status.State.Waiting)
-		if slices.Contains(refusals, status.State.Waiting.Reason) {
-			err = fmt.Errorf("container %s does not start: %s: %s", container, status.State.Waiting.Reason, cri.Reason(status.State.Waiting.Message))
-			return false
-		}
-		return true
+		return false, refusedSince(container, nil, status)
 	})
-	if watched != nil || err != nil {
-		return state, firstError(watched, err)
-	}
-	if !started {
-		return state, p.goneError()
-	}
-	return state, nil
-}
-
-// AwaitExit waits for a container's end and returns its exit code.
-func (p *Pod) AwaitExit(ctx context.Context, container string) (code int32, err error) {
-	ended := false
-	err = p.Watch(ctx, func(pod *v1.Pod) bool {
-		if status := control.StatusOf(pod, container); status != nil && status.State.Terminated != nil {
-			code, ended = status.State.Terminated.ExitCode, true
-		}
-		return !ended
-	})
-	if err == nil && !ended {
-		err = p.goneError()
-	}
-	return code, err
+	return state, err
 }
 
 // AwaitResize waits until a container, or the pod as a whole if none is named, has the
 // resources that wanted's spec has for it. An error says why it does not get them.
-func (p *Pod) AwaitResize(ctx context.Context, wanted *v1.Pod, container string) (err error) {
-	done := false
-	watched := p.Watch(ctx, func(pod *v1.Pod) bool {
+func (p *Pod) AwaitResize(ctx context.Context, wanted *v1.Pod, container string) error {
+	return p.await(ctx, func(pod *v1.Pod) (bool, error) {
 		if pod.Status.ObservedGeneration < wanted.Generation {
-			return true
+			return false, nil
 		}
-		done, err = resized(pod, control.ResourcesOf(wanted, container), container)
-		return !done && err == nil
+		return resized(pod, control.ResourcesOf(wanted, container), container)
 	})
-	if watched == nil && err == nil && !done {
-		watched = p.goneError()
-	}
-	return firstError(watched, err)
 }
 
 // resized says whether a container has the resources, and why it will not get them.
@@ -212,15 +192,4 @@ func resized(pod *v1.Pod, wanted v1.ResourceRequirements, container string) (boo
 	}
 	return equality.Semantic.DeepEqual(status.Resources.Limits, wanted.Limits) &&
 		equality.Semantic.DeepEqual(status.Resources.Requests, wanted.Requests), nil
-}
-
-func (p *Pod) goneError() error {
-	return fmt.Errorf("pod %s/%s has ended meanwhile", p.Namespace, p.Name)
-}
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }

@@ -14,30 +14,24 @@ import (
 
 // AwaitRestart waits until containers have started again since the pod was as before.
 // What becomes of them then is their own affair. An error says that one will not start.
-func (p *Pod) AwaitRestart(ctx context.Context, before *v1.Pod, containers []string) (err error) {
-	done := false
-	watched := p.Watch(ctx, func(pod *v1.Pod) bool {
+func (p *Pod) AwaitRestart(ctx context.Context, before *v1.Pod, containers []string) error {
+	return p.await(ctx, func(pod *v1.Pod) (bool, error) {
 		if lifecycle.Terminal(pod.Status.Phase) {
-			err = fmt.Errorf("pod %s/%s has ended, its phase is %s", p.Namespace, p.Name, pod.Status.Phase)
-			return false
+			return false, fmt.Errorf("pod %s/%s has ended, its phase is %s", p.Namespace, p.Name, pod.Status.Phase)
 		}
-		done = true
+		done := true
 		for _, name := range containers {
 			old, now := control.StatusOf(before, name), control.StatusOf(pod, name)
-			if !startedSince(old, now) {
-				done = false
-				err = refusedSince(name, old, now)
+			if startedSince(old, now) {
+				continue
 			}
-			if err != nil {
-				return false
+			done = false
+			if err := refusedSince(name, old, now); err != nil {
+				return false, err
 			}
 		}
-		return !done
+		return done, nil
 	})
-	if watched == nil && err == nil && !done {
-		watched = p.goneError()
-	}
-	return firstError(watched, err)
 }
 
 // startedSince says whether a container has a new instance that has started. A restart is
@@ -77,23 +71,19 @@ var refusals = []string{"InvalidImageName", "ErrImageNeverPull", "ImagePullBackO
 // AwaitEnd waits until an instance of a container, known by its restart count, has
 // ended, and returns its exit code.
 func (p *Pod) AwaitEnd(ctx context.Context, container string, instance int32) (code int32, err error) {
-	ended := false
-	err = p.Watch(ctx, func(pod *v1.Pod) bool {
+	err = p.await(ctx, func(pod *v1.Pod) (bool, error) {
 		status := control.StatusOf(pod, container)
 		if status == nil {
-			return true
+			return false, nil
 		}
 		t := status.State.Terminated
 		if status.RestartCount > instance || t == nil && hasStarted(status) {
 			t = status.LastTerminationState.Terminated
 		}
 		if t != nil {
-			code, ended = t.ExitCode, true
+			code = t.ExitCode
 		}
-		return !ended
+		return t != nil, nil
 	})
-	if err == nil && !ended {
-		err = p.goneError()
-	}
 	return code, err
 }

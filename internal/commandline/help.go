@@ -1,6 +1,7 @@
 package commandline
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
@@ -28,11 +29,7 @@ func Help(root *cobra.Command) {
 
 func helpOf(command *cobra.Command) string {
 	var b strings.Builder
-	text := command.Long
-	if text == "" {
-		text = command.Short
-	}
-	for paragraph := range strings.SplitSeq(text, "\n\n") {
+	for paragraph := range strings.SplitSeq(cmp.Or(command.Long, command.Short), "\n\n") {
 		b.WriteString(plain.Wrap(paragraph, columns, "") + "\n\n")
 	}
 	examples := Examples(command)

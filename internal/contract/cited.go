@@ -2,12 +2,9 @@ package contract
 
 import (
 	"fmt"
-	"go/scanner"
-	"go/token"
 	"io/fs"
 	"path"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -40,15 +37,11 @@ func Citations(sources fs.FS) ([]Citation, error) {
 		if !played && !strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
-		data, err := fs.ReadFile(sources, file)
+		text, err := fs.ReadFile(sources, file)
 		if err != nil {
 			return fmt.Errorf("read a test: %w", err)
 		}
-		found := inGo(data)
-		if played {
-			found = inTranscript(string(data))
-		}
-		for _, c := range found {
+		for _, c := range citationsIn(string(text), played) {
 			c.File, c.Transcript = file, path.Dir(file) == "lifecycle/testdata"
 			all = append(all, c)
 		}
@@ -57,65 +50,36 @@ func Citations(sources fs.FS) ([]Citation, error) {
 	return all, err
 }
 
-// inTranscript finds the citations in the comments of a file that tests play.
-func inTranscript(text string) []Citation {
+// data is a rule's number in a test that is no citation: what lifepod prints has it in brackets, and a string that is
+// nothing else is data.
+var data = regexp.MustCompile("\\[" + number.String() + "\\]|[\"`]" + number.String() + "[\"`]")
+
+// citationsIn finds the citations in the comments of a file that tests play, or in the comments and strings of a Go test.
+func citationsIn(text string, played bool) []Citation {
 	var out []Citation
 	line, block := 0, 0
+	cite := func(part string, block int) {
+		for _, rule := range Numbers(part) {
+			out = append(out, Citation{Line: line, Rule: rule, Block: block})
+		}
+	}
 	for s := range strings.Lines(text) {
 		line++
-		if !strings.HasPrefix(s, "#") {
-			block = 0
-			continue
+		code, comment, isComment := strings.Cut(s, "//")
+		if played {
+			code = ""
+			comment, isComment = strings.CutPrefix(s, "#")
 		}
-		if block == 0 {
+		switch {
+		case !isComment:
+			block = 0
+		case block == 0:
 			block = line
 		}
-		for _, rule := range Numbers(s) {
-			out = append(out, Citation{Line: line, Rule: rule, Block: block})
+		cite(data.ReplaceAllString(code, ""), 0)
+		if isComment {
+			cite(comment, block)
 		}
-	}
-	return out
-}
-
-// shown is a rule in a test's data: what lifepod prints has it in brackets.
-var shown = regexp.MustCompile(`\[` + number.String() + `\]`)
-
-// inGo finds the citations in the comments and strings of a Go test. A string that
-// is nothing but a rule's number is data.
-func inGo(source []byte) []Citation {
-	fset := token.NewFileSet()
-	file := fset.AddFile("", fset.Base(), len(source))
-	var s scanner.Scanner
-	s.Init(file, source, func(token.Position, string) {}, scanner.ScanComments)
-	var out []Citation
-	block, last := 0, 0 // where the comment began, and its last line so far
-	for {
-		pos, kind, literal := s.Scan()
-		line := file.Line(pos)
-		switch kind {
-		case token.EOF:
-			return out
-		case token.COMMENT:
-			if block == 0 || line != last+1 {
-				block = line
-			}
-			last = line + strings.Count(literal, "\n")
-			out = append(out, inText(literal, line, block)...)
-		case token.STRING:
-			if text, err := strconv.Unquote(literal); err == nil && number.FindString(text) != text {
-				out = append(out, inText(shown.ReplaceAllString(literal, ""), line, 0)...)
-			}
-		}
-	}
-}
-
-func inText(text string, line, block int) []Citation {
-	var out []Citation
-	for s := range strings.Lines(text) {
-		for _, rule := range Numbers(s) {
-			out = append(out, Citation{Line: line, Rule: rule, Block: block})
-		}
-		line++
 	}
 	return out
 }

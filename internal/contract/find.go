@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -37,10 +38,7 @@ func near(rules []Rule, name string) []string {
 		}
 	}
 	best := slices.MinFunc(rules, func(a, b Rule) int {
-		if d := similarity(b.Number, name) - similarity(a.Number, name); d != 0 {
-			return d
-		}
-		return distance(a, name) - distance(b, name)
+		return cmp.Or(similarity(b.Number, name)-similarity(a.Number, name), distance(a, name)-distance(b, name))
 	})
 	if similarity(best.Number, name) <= len("A-") {
 		return nil

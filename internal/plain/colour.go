@@ -5,8 +5,6 @@ import (
 	"io"
 	"os"
 	"slices"
-
-	"golang.org/x/term"
 )
 
 // Tone is what a text means: what a terminal colours it by.
@@ -55,9 +53,9 @@ func (ColourFlag) Set(text string) error {
 
 // Colours says whether what is written there has colours: on a terminal, unless NO_COLOR is set or --color says otherwise.
 func Colours(out io.Writer) bool {
-	file, is := out.(*os.File)
 	if colouring != "auto" {
 		return colouring == "always"
 	}
-	return is && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
+	_, is := Terminal(out)
+	return is && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

@@ -91,15 +91,21 @@ func (t *Table) row(cells []string) (lines []string) {
 	return lines
 }
 
+// Terminal is the terminal that is written to or read from; false: it is none.
+func Terminal(stream any) (fd int, is bool) {
+	file, is := stream.(*os.File)
+	if !is {
+		return 0, false
+	}
+	return int(file.Fd()), term.IsTerminal(int(file.Fd()))
+}
+
 // Columns is how wide the terminal is that something is written to; 0: it is none.
 func Columns(out io.Writer) int {
-	file, is := out.(*os.File)
+	fd, is := Terminal(out)
 	if !is {
 		return 0
 	}
-	columns, _, err := term.GetSize(int(file.Fd()))
-	if err != nil {
-		return 0
-	}
+	columns, _, _ := term.GetSize(fd)
 	return columns
 }

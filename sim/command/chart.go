@@ -3,10 +3,8 @@ package command
 import (
 	"fmt"
 	"io"
-	"os"
 
-	"golang.org/x/term"
-
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/sim"
 	"github.com/lifepod/lifepod/timeline"
 	"github.com/lifepod/lifepod/timeline/draw"
@@ -16,15 +14,10 @@ var ChartFormats = []string{"timeline", "svg", "html"}
 
 // CheckChart refuses a format that is not for where it goes.
 func CheckChart(format string, out io.Writer) error {
-	if (format == "svg" || format == "html") && isTerminal(out) {
+	if _, is := plain.Terminal(out); is && (format == "svg" || format == "html") {
 		return fmt.Errorf("-o %s is not for a terminal: write it to a file, and open that with a browser", format)
 	}
 	return nil
-}
-
-func isTerminal(out io.Writer) bool {
-	file, is := out.(*os.File)
-	return is && term.IsTerminal(int(file.Fd()))
 }
 
 func WriteChart(out io.Writer, format string, life *sim.Life) error {

@@ -9,7 +9,7 @@
 // does, at a socket, and what containers do is a scenario. Its timers are those of Go: a
 // container that runs costs memory, and no goroutine.
 //
-// virtual.go is time that the pods of simulated nodes live in: it goes a number of times as fast as everybody's, or
+// scaled.go is time that the pods of simulated nodes live in: it goes a number of times as fast as everybody's, or
 // somebody moves it on by hand. Only pods live in it. What the API server is told, and when it is asked, is in real time:
 // Real and Of convert.
 package live

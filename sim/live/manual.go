@@ -1,9 +1,9 @@
 package live
 
 import (
-	"container/heap"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -16,10 +16,9 @@ type Manual struct {
 
 	mu     sync.Mutex
 	now    time.Time
-	timers timers
-	newest int           // of the last timer that was set
-	busy   int           // how much is left to do
-	quiet  chan struct{} // closed when nothing is; nil: nobody waits for that
+	timers []*manualTimer // the next one first
+	busy   int            // how much is left to do
+	quiet  chan struct{}  // closed when nothing is; nil: nobody waits for that
 }
 
 func NewManual() *Manual {
@@ -118,29 +117,25 @@ func (m *Manual) next(until *time.Time) (call func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.timers) > 0 && !m.timers[0].at.After(*until) {
-		due := heap.Pop(&m.timers).(*manualTimer)
-		*until, call = due.at, due.call
+		*until, call = m.timers[0].at, m.timers[0].call
+		m.timers = slices.Delete(m.timers, 0, 1)
 	}
 	m.now = *until
 	return call
 }
 
 func (m *Manual) AfterFunc(d time.Duration, f func()) timer {
-	t := &manualTimer{of: m, call: f, place: notSet}
+	t := &manualTimer{of: m, call: f}
 	t.Reset(d)
 	return t
 }
 
 // manualTimer is a timer of Manual, whose mu guards it.
 type manualTimer struct {
-	of    *Manual
-	call  func()
-	at    time.Time
-	order int
-	place int // in the heap; notSet: not there
+	of   *Manual
+	call func()
+	at   time.Time
 }
-
-const notSet = -1
 
 // Stop has the timer not come.
 func (t *manualTimer) Stop() (was bool) {
@@ -150,11 +145,9 @@ func (t *manualTimer) Stop() (was bool) {
 }
 
 func (t *manualTimer) stop() (was bool) {
-	if t.place == notSet {
-		return false
-	}
-	heap.Remove(&t.of.timers, t.place)
-	return true
+	before := len(t.of.timers)
+	t.of.timers = slices.DeleteFunc(t.of.timers, func(other *manualTimer) bool { return other == t })
+	return len(t.of.timers) < before
 }
 
 // Reset has the timer come after d, at once if that is not in the future.
@@ -171,38 +164,11 @@ func (t *manualTimer) Reset(d time.Duration) (was bool) {
 		}()
 		return was
 	}
-	m.newest++
-	t.at, t.order = m.now.Add(d), m.newest
-	heap.Push(&m.timers, t)
+	t.at = m.now.Add(d)
+	place := slices.IndexFunc(m.timers, func(other *manualTimer) bool { return other.at.After(t.at) })
+	if place < 0 {
+		place = len(m.timers)
+	}
+	m.timers = slices.Insert(m.timers, place, t)
 	return was
-}
-
-// timers are a heap: the next one first.
-type timers []*manualTimer
-
-func (t timers) Len() int { return len(t) }
-func (t timers) Less(i, j int) bool {
-	return t[i].at.Before(t[j].at) || t[i].at.Equal(t[j].at) && t[i].order < t[j].order
-}
-
-func (t timers) Swap(i, j int) {
-	t[i], t[j] = t[j], t[i]
-	t[i].place, t[j].place = i, j
-}
-
-// Push is heap's.
-func (t *timers) Push(x any) {
-	one := x.(*manualTimer)
-	one.place = len(*t)
-	*t = append(*t, one)
-}
-
-// Pop is heap's.
-func (t *timers) Pop() any {
-	last := len(*t) - 1
-	one := (*t)[last]
-	(*t)[last] = nil
-	*t = (*t)[:last]
-	one.place = notSet
-	return one
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/sim/scenario"
@@ -81,9 +82,7 @@ func (p *play) Program(config *runtimeapi.PodSandboxConfig, container *runtimeap
 	if stop := says.Stop; stop != nil {
 		program.IgnoreTERM = stop.Ignore || stop.After.Forever()
 		program.TermTakes = stop.After.Draw(p.dice, scenario.UsualStop)
-		if stop.Exit != nil {
-			program.TermCode = *stop.Exit
-		}
+		program.TermCode = ptr.Deref(stop.Exit, program.TermCode)
 	}
 	for _, o := range says.Output {
 		program.Output = append(program.Output, crifake.Line{At: o.At.Draw(p.dice, 0), Stream: cmp.Or(o.Stream, "stdout"), Text: o.Text})
@@ -206,11 +205,7 @@ func (p *play) pull(name string) crifake.Conduct {
 // Image is whether an image needs no pull, and its size.
 func (p *play) Image(name string) (present bool, bytes uint64) {
 	says := p.image(name)
-	present, bytes = says.IsPresent(name), scenario.UsualBytes
-	if says.Bytes != nil {
-		bytes = uint64(max(1, *says.Bytes)) // one without a size is taken for damaged
-	}
-	return present, bytes
+	return says.IsPresent(name), uint64(max(1, ptr.Deref(says.Bytes, scenario.UsualBytes))) // one without a size is taken for damaged
 }
 
 // SandboxEnds is when the scenario has a sandbox end; only the pod's first one does.

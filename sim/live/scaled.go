@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/lifepod/lifepod/worker"
 )
 
 // Fastest is the highest speed. At that one, durations reach their end, 292 years, after three months.
@@ -100,3 +102,15 @@ type scaledTimer struct {
 
 // Reset sets the timer anew.
 func (t *scaledTimer) Reset(d time.Duration) bool { return t.Timer.Reset(t.of.wait(d)) }
+
+// VirtualTime is one that differs from the real one.
+type VirtualTime interface {
+	worker.Virtual
+	// Real is when something really happens, or has happened, that has this time, maybe without what it has of a
+	// second: times of the API are whole seconds. What was before the beginning has kept its time.
+	Real(of time.Time) time.Time
+	// Of is the time of something that really happens, or has happened, at this one.
+	Of(real time.Time) time.Time
+}
+
+var _, _ VirtualTime = &Scaled{}, &Manual{}

@@ -8,9 +8,11 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -51,8 +53,8 @@ type APIConfig struct {
 	Cluster *rest.Config         // the API server, whose side of this machine Serve.IP is unless it is said
 	Client  kubernetes.Interface // of it
 	Node    string               // one of the nodes, in whose name a certificate is asked for
-	Logs    *live.Logs
-	Usage   *Meter
+	Pods    *live.Pods
+	Speed   float64 // at which they live; 0: 1
 	Log     *slog.Logger
 }
 
@@ -71,6 +73,8 @@ type member struct {
 	name  string
 	pods  *pods.Shell
 	shown func(*v1.Pod) *v1.Pod // a pod as the API server has it
+	since time.Time             // it was added
+	used  counter
 }
 
 // ListenAPI begins to listen, so that the Nodes can say where. Run serves.
@@ -95,8 +99,8 @@ func ListenAPI(c APIConfig) (*API, error) {
 	a.server, err = server.New(server.Config{
 		Access: server.Access{NodeOf: a.nodeOf, ClientCA: authorities.Options}, Kubelet: serve.configuration(), Client: c.Client,
 		TLS:  &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: a.pair.Get, NextProtos: []string{"h2", "http/1.1"}},
-		Node: everyNode{a, c.Logs}, Changes: &a.changes, Runtime: without{}, Log: c.Log,
-		Figures: server.Figures{Resource: c.Usage.WhichNode(), ResourceOf: c.Usage.OfNode()},
+		Node: everyNode{a, &c.Pods.Logs}, Changes: &a.changes, Runtime: without{}, Log: c.Log,
+		Figures: server.Figures{Resource: http.HandlerFunc(whichNode), ResourceOf: http.HandlerFunc(a.usageOf)},
 	})
 	if err != nil {
 		return nil, err
@@ -116,16 +120,13 @@ func (a *API) Run(ctx context.Context) error {
 
 // Add adds a node, of which pods are listed as shown has them.
 func (a *API) Add(name string, pods *pods.Shell, shown func(*v1.Pod) *v1.Pod) {
-	n := &member{name, pods, shown}
-	a.config.Usage.Add(name, n.list)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.nodes = append(a.nodes, n)
+	a.nodes = append(a.nodes, &member{name: name, pods: pods, shown: shown, since: time.Now()})
 }
 
 // Remove ends what Add began: the node can't be asked.
 func (a *API) Remove(name string) {
-	a.config.Usage.Remove(name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	gone := func(n *member) bool { return n.name == name }

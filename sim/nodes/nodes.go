@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,16 +62,7 @@ type Size struct {
 }
 
 func (s Size) withDefaults() Size {
-	if s.CPUs == 0 {
-		s.CPUs = 32
-	}
-	if s.MemoryBytes == 0 {
-		s.MemoryBytes = 256 << 30
-	}
-	if s.Pods == 0 {
-		s.Pods = 110
-	}
-	return s
+	return Size{cmp.Or(s.CPUs, 32), cmp.Or(s.MemoryBytes, 256<<30), cmp.Or(s.Pods, 110)}
 }
 
 // perSecond is how many nodes begin in a second, so that their Leases are not renewed all at once.
@@ -157,9 +149,7 @@ func over(parent, ctx context.Context) error {
 }
 
 func newSet(o Options) (*set, error) {
-	if o.Prefix == "" {
-		o.Prefix = "sim-"
-	}
+	o.Prefix = cmp.Or(o.Prefix, "sim-")
 	if o.Labels == nil {
 		o.Labels = map[string]string{}
 	}
@@ -198,8 +188,7 @@ func newSet(o Options) (*set, error) {
 	}
 	s.machines.jobSets = s.shared.jobSets
 	s.api, err = ListenAPI(APIConfig{
-		Serve: s.Serve, Cluster: s.API, Client: client, Node: all[0], Logs: &s.Pods.Logs, Log: s.Log,
-		Usage: &Meter{Pods: s.Pods, Speed: s.Time.Speed, Log: s.Log},
+		Serve: s.Serve, Cluster: s.API, Client: client, Node: all[0], Pods: s.Pods, Speed: s.Time.Speed, Log: s.Log,
 	})
 	return s, err
 }

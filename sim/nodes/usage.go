@@ -3,8 +3,8 @@ package nodes
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,7 +13,6 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/lifepod/lifepod/node/stats"
-	"github.com/lifepod/lifepod/sim/live"
 )
 
 // PathAnnotation is where a Node says at which path its usage is, which metrics-server 0.9 heeds: all nodes
@@ -22,70 +21,31 @@ const PathAnnotation = "metrics.k8s.io/resource-metrics-path"
 
 func UsagePath(node string) string { return "/metrics/resource/" + node }
 
-// Meter says what nodes and their pods use.
-type Meter struct {
-	Pods  *live.Pods
-	Speed float64 // at which they live; 0: 1
-	Log   *slog.Logger
-
-	mu    sync.Mutex
-	nodes map[string]*measuredNode
+// whichNode refuses the path of a server of one node.
+func whichNode(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "this is the API of many nodes: ask for "+UsagePath("NODE")+", as the annotation "+PathAnnotation+" of each Node says", http.StatusBadRequest)
 }
 
-type measuredNode struct {
-	name    string
-	pods    func() []*v1.Pod // as the API server has them
-	since   time.Time        // it was added
-	counted counter
-}
-
-// Add adds a node, whose pods are as the API server has them.
-func (m *Meter) Add(name string, pods func() []*v1.Pod) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.nodes == nil {
-		m.nodes = map[string]*measuredNode{}
+// usageOf answers what the node that the path names and its pods use.
+func (a *API) usageOf(w http.ResponseWriter, r *http.Request) {
+	nodes, name := a.known(), r.PathValue("node")
+	at := slices.IndexFunc(nodes, func(n *member) bool { return n.name == name })
+	if at < 0 {
+		http.Error(w, "there is no simulated node "+name+" here", http.StatusNotFound)
+		return
 	}
-	m.nodes[name] = &measuredNode{name: name, pods: pods, since: time.Now()}
-}
-
-// Remove ends what Add began: the node can't be asked.
-func (m *Meter) Remove(name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.nodes, name)
-}
-
-// WhichNode refuses the path of a server of one node.
-func (m *Meter) WhichNode() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "this is the API of many nodes: ask for "+UsagePath("NODE")+", as the annotation "+PathAnnotation+" of each Node says", http.StatusBadRequest)
-	})
-}
-
-// OfNode answers what the node that the path names and its pods use.
-func (m *Meter) OfNode() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		m.mu.Lock()
-		n := m.nodes[r.PathValue("node")]
-		m.mu.Unlock()
-		if n == nil {
-			http.Error(w, "there is no simulated node "+r.PathValue("node")+" here", http.StatusNotFound)
-			return
-		}
-		measure := func(context.Context) (*statsapi.Summary, error) { return m.usage(n), nil }
-		stats.ResourceHandler(measure, m.Log).ServeHTTP(w, r)
-	})
+	measure := func(context.Context) (*statsapi.Summary, error) { return a.config.usage(nodes[at]), nil }
+	stats.ResourceHandler(measure, a.config.Log).ServeHTTP(w, r)
 }
 
 // usage is that of a node: of its pods, and so much of its own that it is not nothing.
-func (m *Meter) usage(n *measuredNode) *statsapi.Summary {
+func (c *APIConfig) usage(n *member) *statsapi.Summary {
 	const ownMilliCPU, ownBytes = 10, 64 << 20
 	now := time.Now()
 	s := &statsapi.Summary{}
 	bytes, containers := int64(ownBytes), map[string]time.Duration{}
-	for _, pod := range n.pods() {
-		one := m.podUsage(pod, now)
+	for _, pod := range n.list() {
+		one := c.podUsage(pod, now)
 		if len(one.Containers) == 0 {
 			continue
 		}
@@ -96,7 +56,7 @@ func (m *Meter) usage(n *measuredNode) *statsapi.Summary {
 			containers[one.PodRef.UID+" "+c.Name+" "+c.StartTime.Format(time.RFC3339Nano)] = time.Duration(*c.CPU.UsageCoreNanoSeconds) //nolint:gosec // as above
 		}
 	}
-	cpu := n.counted.add(containers) + now.Sub(n.since)/1000*ownMilliCPU
+	cpu := n.used.add(containers) + now.Sub(n.since)/1000*ownMilliCPU
 	s.Node = statsapi.NodeStats{NodeName: n.name, StartTime: metav1.NewTime(n.since), CPU: cpuOf(cpu, now), Memory: memoryOf(bytes, now)}
 	return s
 }
@@ -120,18 +80,18 @@ func (c *counter) add(now map[string]time.Duration) time.Duration {
 }
 
 // podUsage is that of a pod as the API server has it; without containers nothing of it runs.
-func (m *Meter) podUsage(pod *v1.Pod, now time.Time) statsapi.PodStats {
+func (c *APIConfig) podUsage(pod *v1.Pod, now time.Time) statsapi.PodStats {
 	s := statsapi.PodStats{PodRef: statsapi.PodReference{Name: pod.Name, Namespace: pod.Namespace, UID: string(pod.UID)}}
 	var cpu time.Duration
 	var bytes int64
 	started := startsOf(pod)
-	for _, used := range m.Pods.Usage(pod.UID) {
+	for _, used := range c.Pods.Usage(pod.UID) {
 		since, known := started[used.Container]
 		if !known { // nobody was told yet
 			continue
 		}
 		// A container that lives faster uses as many CPUs, for so much less time.
-		took := time.Duration(float64(used.CPU) / cmp.Or(m.Speed, 1))
+		took := time.Duration(float64(used.CPU) / cmp.Or(c.Speed, 1))
 		cpu, bytes = cpu+took, bytes+used.MemoryBytes
 		s.Containers = append(s.Containers, statsapi.ContainerStats{
 			Name: used.Container, StartTime: since, CPU: cpuOf(took, now), Memory: memoryOf(used.MemoryBytes, now),

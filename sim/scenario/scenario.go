@@ -1,10 +1,12 @@
 package scenario
 
 import (
+	_ "embed"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 )
 
 // Scenario is what happens to one pod. What it doesn't say goes the usual way: calls work and
@@ -112,10 +114,7 @@ type Image struct {
 
 // IsPresent says whether the image of that name is on the node from the beginning.
 func (i *Image) IsPresent(name string) bool {
-	if i.Present != nil {
-		return *i.Present
-	}
-	return strings.HasPrefix(name, Carried)
+	return ptr.Deref(i.Present, strings.HasPrefix(name, Carried))
 }
 
 // Call changes how calls of the runtime and other work go; the first that fits counts.
@@ -246,3 +245,8 @@ func (s *Scenario) Of(container string, instance int) Run {
 	}
 	return runs[min(instance, len(runs)-1)]
 }
+
+// Schema is the JSON schema of scenarios.
+//
+//go:embed schema.json
+var Schema string

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/lifepod/lifepod/internal/plain"
+	"github.com/lifepod/lifepod/internal/sentence"
 )
 
 // WantDuration says what a duration looks like.
@@ -55,3 +58,43 @@ func (d *duration) Set(text string) error {
 
 // Type is what pflag calls it.
 func (d *duration) Type() string { return "duration" }
+
+// ColourVar adds --color, which is for the whole process.
+func ColourVar(flags *pflag.FlagSet) {
+	flags.Var(plain.ColourFlag{}, "color", "`when` there are colours: auto, on a terminal unless NO_COLOR is set; always; never")
+	flags.Lookup("color").NoOptDefVal = "always"
+}
+
+// LanguageVar adds --lang.
+func LanguageVar(flags *pflag.FlagSet, l *sentence.Language) {
+	*l = sentence.OfEnvironment()
+	flags.Var(l, "lang", "`language` of what people read: en or zh (default: that of LC_ALL, LC_MESSAGES or LANG)")
+	flags.Lookup("lang").DefValue = ""
+}
+
+// GraceVar adds --grace, also by the name that kubectl has for it. nil is the pods' own.
+func GraceVar(flags *pflag.FlagSet, to **time.Duration) {
+	flags.Var(grace{to}, "grace", "`time` to end in, such as 10s or 10 (seconds), in place of the pod's own; 0: kill at once")
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "grace-period" {
+			name = "grace"
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
+// grace is a pflag.Value.
+type grace struct{ to **time.Duration }
+
+func (grace) String() string { return "" }
+func (grace) Type() string   { return "duration" }
+
+// Set reads one.
+func (g grace) Set(text string) error {
+	d, err := ParseDuration(text)
+	if err == nil && d < 0 {
+		err = errors.New("want " + WantDuration)
+	}
+	*g.to = &d
+	return err
+}
