@@ -157,14 +157,20 @@ func proveAll(ctx context.Context, bugs []prove.Bug, issue, jobs int) error {
 
 // provePackage makes the mistakes of one package, and demands that each bug's own test
 // fails with its mistake and passes without.
-func provePackage(ctx context.Context, p prove.Package, bugs []prove.Bug, jobs int) error {
-	var patterns []string
+func provePackage(ctx context.Context, p prove.Package, bugs []prove.Bug, jobs int) (err error) {
+	var mistakes []prove.Mutant
 	for _, bug := range bugs {
-		patterns = append(patterns, bug.Pattern())
+		m, err := bug.Mutant(p.Root)
+		if err != nil {
+			return err
+		}
+		mistakes = append(mistakes, m)
 	}
-	if caughtBy, err := p.Try(ctx, nil, patterns...); err != nil || caughtBy != "" {
-		return errors.Join(fmt.Errorf("%s: without a mistake a test fails: %s", p.Folder, caughtBy), err)
+	batch, err := p.Build(ctx, mistakes)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, batch.Close()) }()
 	lines, errs := make([]string, len(bugs)), make([]error, len(bugs))
 	var group sync.WaitGroup
 	places := make(chan struct{}, jobs)
@@ -172,7 +178,7 @@ func provePackage(ctx context.Context, p prove.Package, bugs []prove.Bug, jobs i
 		places <- struct{}{}
 		group.Go(func() {
 			defer func() { <-places }()
-			lines[i], errs[i] = proveOne(ctx, p, bug)
+			lines[i], errs[i] = proveOne(ctx, batch, i, bug)
 		})
 	}
 	group.Wait()
@@ -180,19 +186,19 @@ func provePackage(ctx context.Context, p prove.Package, bugs []prove.Bug, jobs i
 	return errors.Join(errs...)
 }
 
-func proveOne(ctx context.Context, p prove.Package, bug prove.Bug) (string, error) {
-	mistake, err := bug.Mutant(p.Root)
-	if err != nil {
-		return "", err
+func proveOne(ctx context.Context, batch *prove.Batch, i int, bug prove.Bug) (string, error) {
+	if batch.Refused(i) {
+		return "", fmt.Errorf("bug %d: the mistake in %s does not compile", bug.Number, bug.File)
 	}
-	caughtBy, err := p.Try(ctx, &mistake, bug.Pattern())
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("bug %d: %w", bug.Number, err)
-	case caughtBy == "":
-		return "", fmt.Errorf("bug %d: %s passes although %s", bug.Number, bug.Test, bug.Mistake)
+	runs := []prove.TestRun{bug.TestRun()}
+	if caughtBy, err := batch.Try(ctx, -1, runs); err != nil || caughtBy != "" {
+		return "", errors.Join(fmt.Errorf("bug %d: %s fails without the mistake", bug.Number, bug.Test), err)
 	}
-	return fmt.Sprintf("%-7d %s\n        mistake  %s: %s\n        caught   %s", bug.Number, cmp.Or(bug.What, "groups"), bug.File, bug.Mistake, caughtBy), nil
+	caughtBy, err := batch.Try(ctx, i, runs)
+	if err == nil && caughtBy == "" {
+		err = fmt.Errorf("bug %d: %s passes although %s", bug.Number, bug.Test, bug.Mistake)
+	}
+	return fmt.Sprintf("%-7d %s\n        mistake  %s: %s\n        caught   %s", bug.Number, cmp.Or(bug.What, "groups"), bug.File, bug.Mistake, caughtBy), err
 }
 
 // lead leads random lives, and prints what they came by.

@@ -1,7 +1,6 @@
 package prove
 
 import (
-	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -56,6 +55,13 @@ func (b Bug) Reproducible() bool { return b.Why == "" }
 // Package is where the mistake is made, and its test.
 func (b Bug) Package() string { return path.Dir(b.File) }
 
+func (b Bug) repository() string {
+	if b.Repository == "" {
+		return "kubernetes/kubernetes"
+	}
+	return b.Repository
+}
+
 // Mutant is the mistake, in the module at that root.
 func (b Bug) Mutant(root string) (Mutant, error) {
 	m, err := Replacing(root, b.File, b.Old, b.New)
@@ -65,13 +71,13 @@ func (b Bug) Mutant(root string) (Mutant, error) {
 	return m, nil
 }
 
-// Pattern selects the test, and nothing else of its package.
-func (b Bug) Pattern() string {
+// TestRun runs the test, and nothing else of its package.
+func (b Bug) TestRun() TestRun {
 	parts := strings.Split(b.Test, "/")
 	for i, part := range parts {
 		parts[i] = "^" + part + "$"
 	}
-	return strings.Join(parts, "/")
+	return TestRun{Run: strings.Join(parts, "/")}
 }
 
 // Table is the part of docs/proof.md that follows from the list of bugs.
@@ -95,7 +101,11 @@ func Table(bugs []Bug) string {
 }
 
 func (b Bug) link() string {
-	return fmt.Sprintf("[%s#%d](https://github.com/%s/issues/%d)", cmp.Or(b.Repository, "k/k"), b.Number, cmp.Or(b.Repository, "kubernetes/kubernetes"), b.Number)
+	name := "k/k"
+	if b.Repository != "" {
+		name = b.Repository
+	}
+	return fmt.Sprintf("[%s#%d](https://github.com/%s/issues/%d)", name, b.Number, b.repository(), b.Number)
 }
 
 // testName is the test, or of a transcript its file, which says more.

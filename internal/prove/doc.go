@@ -4,7 +4,7 @@
 //
 // The table of all is docs/proof.md.
 //
-// testrun.go makes mistakes in Go packages and finds out whether their tests notice. A
+// batch.go makes mistakes in Go packages and finds out whether their tests notice. A
 // mistake goes to the compiler by `go test -overlay`, so that the files of the tree stay as
 // they are.
 package prove

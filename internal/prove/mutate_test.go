@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -14,14 +13,14 @@ func TestReplacingIsUnambiguous(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, map[string]string{"p/p.go": "package p\n\nfunc plan() { first(); first(); second() }\n"})
 	m, err := Replacing(root, "p/p.go", "second()", "third()")
-	assert.True(t, err == nil && m.File == "p/p.go" && strings.Contains(m.Text, "first(); first(); third() }"), "got %+v, %v", m, err)
+	assert.True(t, err == nil && m.Was == "second()" && m.Now == "third()", "got %+v, %v", m, err)
 	for _, old := range []string{"absent", "first()"} {
 		assert.Fails(t, assert.ErrorOf(Replacing(root, "p/p.go", old, "x")), old, " was replaced")
 	}
 }
 
-// TestTry: a mistake is made when it is asked for, and none when none is.
-func TestTry(t *testing.T) {
+// TestBatch: each mistake of a batch is made when it is chosen, and none when none is.
+func TestBatch(t *testing.T) {
 	root := t.TempDir()
 	const source = `package p
 
@@ -48,7 +47,7 @@ import "testing"
 
 func TestAdd(t *testing.T) {
 	c := &counter{}
-	if c.add(generic(1), 2); c.n != 3 {
+	if c.add(1, 2); c.n != 3 {
 		t.Fatal(c.n)
 	}
 }
@@ -60,21 +59,28 @@ func TestShout(t *testing.T) {
 }
 `,
 	})
-	p, all := Package{root, "p"}, "."
-	got, err := p.Try(t.Context(), nil, all)
-	assert.True(t, err == nil && got == "", "no mistake is caught by %q (%v)", got, err)
-	for change, want := range map[[2]string]string{
-		{"c.n += n", "c.n -= n"}:                "TestAdd",
-		{"ToUpper(text)", "ToLower(text)"}:      "TestShout",
-		{"ToUpper(text)", "ToTitle(text)"}:      "",
-		{"return v", "var none T; return none"}: "TestAdd",
-	} {
-		m := assert.Get(Replacing(root, "p/p.go", change[0], change[1])).Must(t)
-		got, err := p.Try(t.Context(), &m, "^$", all)
-		assert.True(t, err == nil && got == want, "%v is caught by %q, want %q (%v)", change, got, want, err)
+	p := Package{root, "p"}
+	var mistakes []Mutant
+	for _, change := range [][2]string{{"c.n += n", "c.n -= n"}, {"ToUpper(text)", "ToLower(text)"}, {"ToUpper(text)", "ToUpper(1)"}, {"ToUpper(text)", "ToTitle(text)"}} {
+		m, err := Replacing(root, "p/p.go", change[0], change[1])
+		assert.Require(t, err == nil, "%v: %v", change, err)
+		mistakes = append(mistakes, m)
 	}
-	m := assert.Get(Replacing(root, "p/p.go", "ToUpper(text)", "ToUpper(1)")).Must(t)
-	assert.Fails(t, assert.ErrorOf(p.Try(t.Context(), &m, all)), "a mistake that does not compile counts")
+	m := assert.Get(Replacing(root, "p/p.go", "return v", "panic(v)")).Must(t)
+	assert.Fails(t, assert.ErrorOf(p.copyOf(m, 0)), "a function with type parameters can be copied")
+	const architecture = 386 // as a file's last word, that would keep its mistake out of the build
+	for len(mistakes) <= architecture {
+		mistakes = append(mistakes, mistakes[1])
+	}
+	b := assert.Get(p.Build(t.Context(), mistakes)).Must(t)
+	t.Cleanup(func() {
+		assert.NoError(t, b.Close())
+	})
+	for i, want := range map[int]string{-1: "", 0: "TestAdd", 1: "TestShout", 3: "", architecture: "TestShout"} {
+		got, err := b.Try(t.Context(), i, []TestRun{{Run: "."}})
+		assert.True(t, err == nil && got == want, "mistake %d is caught by %q, want %q (%v)", i, got, want, err)
+	}
+	assert.True(t, b.Refused(2) && !b.Refused(1), "the mistake that does not compile counts, or another does not")
 }
 
 func write(t *testing.T, root string, files map[string]string) {

@@ -1,16 +1,25 @@
 package prove
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
+
+// TestRun is one run of a package's tests: which, and with what flags.
+type TestRun struct {
+	Run, Skip string   // as `go test` takes them
+	Flags     []string // others, as the test binary takes them
+}
 
 // Package is a package whose tests are tried.
 type Package struct {
@@ -18,53 +27,42 @@ type Package struct {
 	Folder string // below the root
 }
 
-// limited runs a test with what it may use: a mistake can make a loop endless. Its CPU time
-// counts, not how long it takes, so that other work on the machine does not matter.
-const limited = `ulimit -t 200; ulimit -v 8388608; exec "$0" "$@"`
+// What a run of tests may use: a mistake can make a loop endless. Its CPU time counts, not
+// how long it takes, so that other work on the machine does not matter.
+const (
+	cpuSeconds   = 200
+	addressSpace = 8 << 30
+)
 
-// Try builds the package's tests, with a mistake unless it is nil, and runs those that each
-// pattern selects as -test.run, until some fail.
-func (p Package) Try(ctx context.Context, m *Mutant, patterns ...string) (caughtBy string, err error) {
-	work, err := os.MkdirTemp("", "mutant")
-	if err != nil {
+// run says which tests have failed, or what else ended them. The mistake is one of a batch,
+// by its index.
+func (r TestRun) run(ctx context.Context, binary, folder string, mistake int) (string, error) {
+	args := append([]string{"-test.run", r.Run, "-test.v", "-test.timeout", "0"}, r.Flags...)
+	if r.Skip != "" {
+		args = append(args, "-test.skip", r.Skip)
+	}
+	command := exec.CommandContext(ctx, binary, args...)
+	command.Dir = folder
+	command.Env = append(os.Environ(), variable+"="+strconv.Itoa(mistake))
+	var out bytes.Buffer
+	command.Stdout, command.Stderr = &out, &out
+	if err := command.Start(); err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	binary := filepath.Join(work, "package.test")
-	// To compile takes longer than to run the tests: they need not be fast.
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-gcflags=-N -l", "-ldflags=-s -w", "-o", binary)
-	build.Dir = p.Root
-	if m != nil {
-		overlay, err := m.overlay(p.Root, work)
-		if err != nil {
-			return "", err
-		}
-		build.Args = append(build.Args, "-overlay", overlay)
-	}
-	build.Args = append(build.Args, "./"+p.Folder)
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", build, err, out)
-	}
-	for _, pattern := range patterns {
-		if caughtBy, err = p.run(ctx, binary, pattern); err != nil || caughtBy != "" {
-			break
+	for resource, most := range map[int]uint64{unix.RLIMIT_CPU: cpuSeconds, unix.RLIMIT_AS: addressSpace} {
+		err := unix.Prlimit(command.Process.Pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil)
+		if err != nil && !errors.Is(err, unix.ESRCH) {
+			return "", fmt.Errorf("limit the tests: %w", errors.Join(err, command.Process.Kill(), command.Wait()))
 		}
 	}
-	return caughtBy, err
-}
-
-// run says which tests have failed, or what else ended them.
-func (p Package) run(ctx context.Context, binary, pattern string) (string, error) {
-	command := exec.CommandContext(ctx, "sh", "-c", limited, binary, "-test.run", pattern, "-test.v", "-test.timeout", "0")
-	command.Dir = filepath.Join(p.Root, p.Folder)
-	out, err := command.CombinedOutput()
+	err := command.Wait()
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	if err == nil || command.ProcessState == nil {
-		return "", err
+	if err == nil {
+		return "", nil
 	}
-	return failure(string(out), err), nil
+	return failure(out.String(), err), nil
 }
 
 var (
@@ -109,6 +107,14 @@ func failure(out string, err error) string {
 	return text
 }
 
+// Mutant is one mistake: a place in a file, and what stands there instead.
+type Mutant struct {
+	File     string // relative to the root of the module
+	Was, Now string // the text of the place, and what replaces it
+
+	offset int
+}
+
 func oneLine(text string) string {
 	const most = 90
 	text = strings.Join(strings.Fields(text), " ")
@@ -118,34 +124,14 @@ func oneLine(text string) string {
 	return text
 }
 
-// Mutant is one mistake: a file that has it.
-type Mutant struct {
-	File string // relative to the root of the module
-	Text string // of the file, with the mistake
-}
-
 // Replacing is the mutant that has new in place of old, which must occur once in the file.
 func Replacing(root, file, old, new string) (Mutant, error) {
 	source, err := os.ReadFile(filepath.Join(root, file))
 	if err != nil {
 		return Mutant{}, err
 	}
-	if n := strings.Count(string(source), old); n != 1 {
+	if n := bytes.Count(source, []byte(old)); n != 1 {
 		return Mutant{}, fmt.Errorf("%s: %q occurs %d times, want once", file, old, n)
 	}
-	return Mutant{file, strings.Replace(string(source), old, new, 1)}, nil
-}
-
-// overlay writes into work what has the go command see the mistake in place of the file.
-func (m Mutant) overlay(root, work string) (string, error) {
-	target, err := filepath.Abs(filepath.Join(root, m.File))
-	if err != nil {
-		return "", err
-	}
-	mutated, overlay := filepath.Join(work, filepath.Base(m.File)), filepath.Join(work, "overlay.json")
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{target: mutated}})
-	if err != nil {
-		return "", err
-	}
-	return overlay, errors.Join(os.WriteFile(mutated, []byte(m.Text), 0o600), os.WriteFile(overlay, text, 0o600))
+	return Mutant{File: file, Was: old, Now: new, offset: bytes.Index(source, []byte(old))}, nil
 }
