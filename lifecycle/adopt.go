@@ -131,13 +131,9 @@ func newestIn(sandboxID string, c *container, seen Observed) (newest *ObservedCo
 
 // containerStatusOf returns the container's entry in the status; empty if there is none.
 func containerStatusOf(status *v1.PodStatus, c *container) v1.ContainerStatus {
-	for _, list := range [][]v1.ContainerStatus{
-		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
-	} {
-		for i := range list {
-			if list[i].Name == c.spec.Name {
-				return list[i]
-			}
+	for _, s := range ContainerStatuses(status) {
+		if s.Name == c.spec.Name {
+			return *s
 		}
 	}
 	return v1.ContainerStatus{}

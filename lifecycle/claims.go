@@ -25,8 +25,6 @@ type ClaimsUnprepared struct{ Result }
 // (A-DRA-6, A-CSI-4).
 type DriverRegistered struct{}
 
-func (ClaimsPrepared) isFact()   {}
-func (ClaimsUnprepared) isFact() {}
 func (DriverRegistered) isFact() {}
 
 // HasClaims says whether the pod has resource claims: its own, or the one that the

@@ -61,6 +61,9 @@ type Result struct {
 	Failure *Failure // nil: it worked
 }
 
+// isFact makes facts of all answers.
+func (Result) isFact() {}
+
 // Accepted is the first event: this node runs the pod (A-CST-18). If the node refuses it,
 // Rejected comes instead.
 type Accepted struct{}
@@ -354,37 +357,14 @@ func (RoomFreed) isFact()               {}
 func (ObjectsChanged) isFact()          {}
 func (PodUpdated) isFact()              {}
 func (EvictionRequested) isFact()       {}
-func (VolumesRefreshed) isFact()        {}
-func (StorageMeasured) isFact()         {}
 func (Accepted) isFact()                {}
 func (Resumed) isFact()                 {}
 func (StopRequested) isFact()           {}
 func (Woke) isFact()                    {}
-func (CgroupEnsured) isFact()           {}
-func (VolumesMounted) isFact()          {}
-func (SandboxCreated) isFact()          {}
-func (SandboxStopped) isFact()          {}
-func (SandboxRemoved) isFact()          {}
 func (SandboxExited) isFact()           {}
-func (ImageInspected) isFact()          {}
-func (ImagePulled) isFact()             {}
-func (ContainerCreated) isFact()        {}
-func (ContainerStarted) isFact()        {}
 func (ContainerRunning) isFact()        {}
 func (ContainerExited) isFact()         {}
-func (ContainerStopped) isFact()        {}
-func (ContainerRemoved) isFact()        {}
-func (Probed) isFact()                  {}
-func (HookEnded) isFact()               {}
-func (ContainerResized) isFact()        {}
-func (Published) isFact()               {}
-func (VolumesUnmounted) isFact()        {}
 func (RestartRequested) isFact()        {}
 func (ConditionSet) isFact()            {}
 func (EphemeralContainerAdded) isFact() {}
-func (ResizeAdmitted) isFact()          {}
-func (MemoryMeasured) isFact()          {}
-func (CgroupResized) isFact()           {}
 func (ResizeRequested) isFact()         {}
-func (CgroupRemoved) isFact()           {}
-func (Observed) isFact()                {}

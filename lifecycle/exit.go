@@ -138,11 +138,11 @@ func (c *container) because() Because {
 func crashLoops(s *step, c *container, delay time.Duration) {
 	c.Failure = &Failure{
 		Reason:  crashLoopBackOff,
-		Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", delay, c.spec.Name, podText(s.pod)),
+		Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", delay, c.spec.Name, PodText(s.pod)),
 	}
 	s.do(RecordEvent{
 		Type: warning, Reason: "BackOff", FieldPath: c.fieldPath(),
-		Message: fmt.Sprintf("Back-off restarting failed container %s in pod %s", c.spec.Name, podText(s.pod)),
+		Message: fmt.Sprintf("Back-off restarting failed container %s in pod %s", c.spec.Name, PodText(s.pod)),
 	})
 }
 
@@ -159,8 +159,8 @@ func (m *Machine) crashDue(c *container) time.Time {
 	return c.EndedAt.Add(m.crashDelay(c))
 }
 
-// podText is the contract's POD: name_namespace(uid).
-func podText(pod *v1.Pod) string {
+// PodText is the contract's POD, how Kubernetes names a pod in messages: name_namespace(uid).
+func PodText(pod *v1.Pod) string {
 	return fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
 }
 

@@ -275,16 +275,11 @@ func exitForRestartAll(s *step, c *container) *v1.ContainerStateTerminated {
 
 // hasRestartAllRule says whether some container of the pod can cause it (B-RAC-3).
 func hasRestartAllRule(pod *v1.Pod) bool {
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if slices.ContainsFunc(list[i].RestartPolicyRules, func(r v1.ContainerRestartRule) bool {
-				return r.Action == v1.ContainerRestartRuleActionRestartAllContainers
-			}) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(Containers(pod), func(c *v1.Container) bool {
+		return slices.ContainsFunc(c.RestartPolicyRules, func(r v1.ContainerRestartRule) bool {
+			return r.Action == v1.ContainerRestartRuleActionRestartAllContainers
+		})
+	})
 }
 
 // restartingCondition follows B-RAC-3 and A-COND-8; a pod that is ending restarts

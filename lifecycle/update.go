@@ -74,15 +74,13 @@ func updateSpec(s *step, newer *v1.Pod) {
 		s.pod.Spec.Tolerations = slices.Clone(is.Tolerations)
 	}
 	var wanted []ContainerResources
-	for _, list := range [][]v1.Container{newer.Spec.InitContainers, newer.Spec.Containers} {
-		for i := range list {
-			c := s.containerNamed(list[i].Name)
-			if c == nil || c.kind == ephemeralContainer {
-				continue
-			}
-			changeImage(s, c, list[i].Image)
-			wanted = append(wanted, ContainerResources{Name: list[i].Name, Resources: list[i].Resources})
+	for _, spec := range Containers(newer) {
+		c := s.containerNamed(spec.Name)
+		if c == nil || c.kind == ephemeralContainer {
+			continue
 		}
+		changeImage(s, c, spec.Image)
+		wanted = append(wanted, ContainerResources{Name: spec.Name, Resources: spec.Resources})
 	}
 	applyResizeRequested(s, ResizeRequested{Pod: newer.Spec.Resources, Containers: wanted})
 	for i := range newer.Spec.EphemeralContainers {
