@@ -77,18 +77,14 @@ func takeRequests(containers, from []v1.Container) {
 // eachAllocated calls tell for each container whose allocated resources the status lists.
 func eachAllocated(pod *v1.Pod, status *v1.PodStatus, tell func(c *v1.Container, has v1.ResourceList)) {
 	has := map[string]v1.ResourceList{}
-	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
-		for i := range list {
-			if len(list[i].AllocatedResources) > 0 {
-				has[list[i].Name] = list[i].AllocatedResources
-			}
+	for _, c := range lifecycle.ContainerStatuses(status) {
+		if len(c.AllocatedResources) > 0 {
+			has[c.Name] = c.AllocatedResources
 		}
 	}
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if resources, found := has[list[i].Name]; found {
-				tell(&list[i], resources)
-			}
+	for _, c := range lifecycle.Containers(pod) {
+		if resources, found := has[c.Name]; found {
+			tell(c, resources)
 		}
 	}
 }
