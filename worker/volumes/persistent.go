@@ -93,7 +93,7 @@ func localDevice(path string) (mounted, error) {
 // local mounts the folder of a local volume at a place in the pod's folder. A
 // mount that is there, of an earlier Prepare or of a kubelet, is left alone.
 func (p preparer) local(bound *v1.PersistentVolume, readOnly bool) (mounted, error) {
-	path, dir := bound.Spec.Local.Path, p.dir("local-volume", bound.Name)
+	path, dir := bound.Spec.Local.Path, Folder(p.podDir, &v1.Volume{}, bound.Name)
 	if err := checkLocal(path); err != nil {
 		return mounted{}, err
 	}
