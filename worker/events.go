@@ -152,9 +152,7 @@ func (e *Events) tell(all cri.Overview, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for uid, w := range e.workers {
-		if g := (podDigest{digest: all[uid], failed: err != nil}); w.hasUseFor(g) {
-			w.mail.Post(g)
-		}
+		w.mail.Post(podDigest{digest: all[uid], failed: err != nil})
 	}
 }
 

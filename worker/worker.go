@@ -131,7 +131,6 @@ func (w *Worker) Run(ctx context.Context) error {
 			for _, item := range w.mail.Take() {
 				w.receive(ctx, item)
 			}
-			w.publishIdle()
 			if w.machine.Stage() != lifecycle.Gone { // else Close says that all is handled
 				w.mail.Handled()
 			}

@@ -130,7 +130,6 @@ func (r HookRun) sleep(ctx context.Context, s *v1.SleepAction) error {
 }
 
 func (r HookRun) failed(kind string, err error, what, more string) *HookError {
-	pod := fmt.Sprintf("%s_%s(%s)", r.Pod.Name, r.Pod.Namespace, r.Pod.UID)
 	return &HookError{Err: err, text: fmt.Sprintf("%s lifecycle hook %s for Container %q in Pod %q failed - error: %s%s",
-		kind, what, r.Container.Name, pod, cri.Text(err), more)}
+		kind, what, r.Container.Name, lifecycle.PodText(r.Pod), cri.Text(err), more)}
 }

@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Limits of A-NET-3.
@@ -100,7 +102,7 @@ func missingClusterDNS(pod *v1.Pod) Warning {
 	return Warning{
 		Reason: "MissingClusterDNS",
 		Message: fmt.Sprintf("pod: %q. kubelet does not have ClusterDNS IP configured and cannot create Pod using %q policy. Falling back to %q policy.",
-			podName(pod), v1.DNSClusterFirst, v1.DNSDefault),
+			lifecycle.PodText(pod), v1.DNSClusterFirst, v1.DNSDefault),
 	}
 }
 
@@ -166,9 +168,4 @@ func withoutDuplicates(list []string) []string {
 		}
 	}
 	return out
-}
-
-// podName is how Kubernetes names a pod in messages.
-func podName(pod *v1.Pod) string {
-	return fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
 }
