@@ -198,7 +198,7 @@ func (w *Worker) notice(event *runtimeapi.ContainerEventResponse) {
 		}
 		switch status.GetState() {
 		case runtimeapi.ContainerState_CONTAINER_CREATED:
-			w.results.created.put(runningFact(status))
+			w.results.created.Store(status.GetId(), new(runningFact(status)))
 		case runtimeapi.ContainerState_CONTAINER_RUNNING:
 			w.mail.Post(runningFact(status))
 		case runtimeapi.ContainerState_CONTAINER_EXITED:
