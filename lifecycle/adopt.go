@@ -33,7 +33,7 @@ func Adopt(pod *v1.Pod, options Options, seen Observed) *Machine {
 		adoptFromStatus(s, c, seen)
 	}
 	adoptTurn(s, seen)
-	m.restartAll.Ever = condition(pod.Status.Conditions, v1.AllContainersRestarting) != nil // the condition stays, once set (A-COND-8)
+	m.restartAll.Ever = Condition(pod.Status.Conditions, v1.AllContainersRestarting) != nil // the condition stays, once set (A-COND-8)
 	if isTrue(pod.Status.Conditions, v1.AllContainersRestarting) {                          // that restart is completed (B-RAC-23)
 		m.restartAll.Active, m.restartAll.Announced = true, true
 	}
@@ -232,7 +232,7 @@ func (m *Machine) adoptResize(wanted *v1.Pod) {
 		return
 	}
 	m.resize.Desired, m.resize.Before = &asked, wanted.Status.ObservedGeneration
-	if c := condition(wanted.Status.Conditions, v1.PodResizePending); c != nil {
+	if c := Condition(wanted.Status.Conditions, v1.PodResizePending); c != nil {
 		m.resize.Pending = c.DeepCopy()
 	}
 	m.generation = specIsAnother

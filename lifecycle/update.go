@@ -191,7 +191,7 @@ func disruptionCondition(s *step, phase v1.PodPhase) []v1.PodCondition {
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: s.stop.Disruption,
 		ObservedGeneration: s.observedGeneration(), LastTransitionTime: seconds(s.wall),
 	}
-	if old := condition(s.kept.Reported.Conditions, v1.DisruptionTarget); old != nil && Terminal(s.kept.Reported.Phase) {
+	if old := Condition(s.kept.Reported.Conditions, v1.DisruptionTarget); old != nil && Terminal(s.kept.Reported.Phase) {
 		own.LastTransitionTime = old.LastTransitionTime
 	}
 	return []v1.PodCondition{own}
@@ -199,7 +199,7 @@ func disruptionCondition(s *step, phase v1.PodPhase) []v1.PodCondition {
 
 // scheduledCondition is the object's own: the node did not schedule the pod.
 func scheduledCondition(pod *v1.Pod) []v1.PodCondition {
-	if c := condition(pod.Status.Conditions, v1.PodScheduled); c != nil {
+	if c := Condition(pod.Status.Conditions, v1.PodScheduled); c != nil {
 		return []v1.PodCondition{*c.DeepCopy()}
 	}
 	return nil

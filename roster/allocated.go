@@ -115,7 +115,7 @@ func listsPodRequests(pod *v1.Pod, status *v1.PodStatus) bool {
 // gaveBack says whether a pod holds less with its new status than before.
 func gaveBack(before, now *v1.PodStatus) bool {
 	ended := lifecycle.Terminal(now.Phase) && !lifecycle.Terminal(before.Phase)
-	resized := conditionOf(before, v1.PodResizeInProgress) != nil && conditionOf(now, v1.PodResizeInProgress) == nil
+	resized := lifecycle.Condition(before.Conditions, v1.PodResizeInProgress) != nil && lifecycle.Condition(now.Conditions, v1.PodResizeInProgress) == nil
 	return ended || resized || shrunk(before, now)
 }
 
@@ -145,13 +145,4 @@ func less(was, is v1.ResourceList) bool {
 		}
 	}
 	return false
-}
-
-func conditionOf(status *v1.PodStatus, kind v1.PodConditionType) *v1.PodCondition {
-	for i := range status.Conditions {
-		if status.Conditions[i].Type == kind {
-			return &status.Conditions[i]
-		}
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package roster
 
 import (
 	"fmt"
-	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -225,17 +224,4 @@ func (m *Machine) woke() {
 		}
 	}
 	m.beginAll()
-}
-
-// Clone returns an independent copy.
-func (m *Machine) Clone() *Machine {
-	c := *m
-	c.books = m.books.clone()
-	c.heard, c.found, c.effects = maps.Clone(m.heard), maps.Clone(m.found), nil
-	c.pods, c.books.order = make(map[types.UID]*pod, len(m.pods)), make(order, len(m.books.order))
-	for i, p := range m.books.order {
-		copied := *p
-		c.pods[p.uid], c.books.order[i] = &copied, &copied
-	}
-	return &c
 }

@@ -114,8 +114,8 @@ func (p preparer) local(bound *v1.PersistentVolume, readOnly bool) (mounted, err
 	}
 	// Before the mount: if we are interrupted, it is done again. Once only, by the
 	// first of the pods that share the volume.
-	if !readOnly && len(refs) == 0 && !p.keepsOwners(path) {
-		if err := own(path, p.fsGroup(), false); err != nil {
+	if !readOnly && len(refs) == 0 {
+		if err := p.ownUnless(path); err != nil {
 			return mounted{}, err
 		}
 	}
