@@ -181,10 +181,10 @@ func (c *container) awaits() Outcome {
 	return ""
 }
 
-// applyConditionSet files a condition that others own, such as a readiness gate's
+// apply files a condition that others own, such as a readiness gate's
 // (A-COND-7). It is stored in the machine's copy of the API object, like everything that
 // the node takes from there.
-func applyConditionSet(s *step, f ConditionSet) {
+func (f ConditionSet) apply(s *step) {
 	if OwnsCondition(f.Condition.Type) {
 		return
 	}

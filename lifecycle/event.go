@@ -14,7 +14,13 @@ type Event struct {
 }
 
 // Fact is something that has happened.
-type Fact interface{ isFact() }
+type Fact interface {
+	// apply files the fact in the state and does what follows from that fact alone, whatever
+	// the rest of the state: it records the Events, reports failures, judges an exit once
+	// (settleExit), and ends a pod that must end (terminate). What depends on the whole state
+	// is plan's part.
+	apply(s *step)
+}
 
 // FailureClass says what a caller of the runtime knows about a call that went wrong.
 type FailureClass int
@@ -60,9 +66,6 @@ type Result struct {
 	ID      EffectID
 	Failure *Failure // nil: it worked
 }
-
-// isFact makes facts of all answers.
-func (Result) isFact() {}
 
 // Accepted is the first event: this node runs the pod (A-CST-18). If the node refuses it,
 // Rejected comes instead.
@@ -351,20 +354,3 @@ type ObservedContainer struct {
 	Exit      *ContainerExited
 	Reported  *ContainerRunning // image, user … in any state; nil if not read
 }
-
-func (Rejected) isFact()                {}
-func (RoomFreed) isFact()               {}
-func (ObjectsChanged) isFact()          {}
-func (PodUpdated) isFact()              {}
-func (EvictionRequested) isFact()       {}
-func (Accepted) isFact()                {}
-func (Resumed) isFact()                 {}
-func (StopRequested) isFact()           {}
-func (Woke) isFact()                    {}
-func (SandboxExited) isFact()           {}
-func (ContainerRunning) isFact()        {}
-func (ContainerExited) isFact()         {}
-func (RestartRequested) isFact()        {}
-func (ConditionSet) isFact()            {}
-func (EphemeralContainerAdded) isFact() {}
-func (ResizeRequested) isFact()         {}

@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// applyContainerExited files an exit, whether it comes from the event stream, even before
+// apply files an exit, whether it comes from the event stream, even before
 // the answer of StartContainer, or from a snapshot.
-func applyContainerExited(s *step, f ContainerExited) {
+func (f ContainerExited) apply(s *step) {
 	c := s.containerWithID(f.ContainerID)
 	if c == nil || c.Exit != nil {
 		return // also while the next instance is being created: the ID is still the old one's

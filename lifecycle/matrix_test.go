@@ -241,7 +241,7 @@ func TestEveryFactIsTried(t *testing.T) {
 	}
 }
 
-// factTypes are the names of all types of facts: those that have isFact, and the answers, which have it of Result.
+// factTypes are the names of all types of facts.
 func factTypes(t *testing.T) []string {
 	t.Helper()
 	files := assert.Get(filepath.Glob("*.go")).Must(t)
@@ -249,28 +249,11 @@ func factTypes(t *testing.T) []string {
 	for _, file := range files {
 		parsed := assert.Get(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)).Must(t)
 		for _, d := range parsed.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == "isFact" {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == "apply" {
 				names = append(names, f.Recv.List[0].Type.(*ast.Ident).Name)
-			}
-			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE {
-				names = append(names, answerTypes(g)...)
 			}
 		}
 	}
 	assert.Require(t, len(names) != 0, "no facts are declared")
-	return slices.DeleteFunc(names, func(name string) bool { return name == "Result" })
-}
-
-// answerTypes are the types in which Result is embedded.
-func answerTypes(of *ast.GenDecl) (names []string) {
-	for _, spec := range of.Specs {
-		s, ok := spec.(*ast.TypeSpec).Type.(*ast.StructType)
-		if ok && slices.ContainsFunc(s.Fields.List, func(f *ast.Field) bool {
-			embedded, ok := f.Type.(*ast.Ident)
-			return ok && len(f.Names) == 0 && embedded.Name == "Result"
-		}) {
-			names = append(names, spec.(*ast.TypeSpec).Name.Name)
-		}
-	}
 	return names
 }

@@ -197,9 +197,9 @@ func removeRecord(s *step, c *container, w *work, e RemoveContainer) {
 	}
 }
 
-// applyContainerRemoved files the answers that a restart of all containers waits for. Any other removed
+// apply files the answers that a restart of all containers waits for. Any other removed
 // instance's record goes with the sandbox at the latest.
-func applyContainerRemoved(s *step, f ContainerRemoved) {
+func (f ContainerRemoved) apply(s *step) {
 	if f.Failure != nil && f.Failure.Class == NotFound {
 		f.Failure = nil
 	}
@@ -217,8 +217,8 @@ func applyContainerRemoved(s *step, f ContainerRemoved) {
 	}
 }
 
-// applyPublished files that everybody has seen AllContainersRestarting=True (B-RAC-23).
-func applyPublished(s *step, f Published) {
+// apply files that everybody has seen AllContainersRestarting=True (B-RAC-23).
+func (f Published) apply(s *step) {
 	if !s.finish(&s.restartAll.announcing, f.Result) {
 		return
 	}

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// applyPodUpdated takes over what the pod's source has changed, limited to what the API
+// apply takes over what the pod's source has changed, limited to what the API
 // lets change (B-WRK-2, B-WRK-3). One update may combine several changes (B-WRK-1).
-func applyPodUpdated(s *step, f PodUpdated) {
+func (f PodUpdated) apply(s *step) {
 	newer := f.Pod
 	s.away = s.away && newer.DeletionTimestamp != nil
 	if newer.Generation < s.pod.Generation && newer.Generation != 0 {
@@ -46,9 +46,9 @@ func updateMetadata(s *step, newer *v1.Pod) {
 	if maps.Equal(s.pod.Labels, newer.Labels) && maps.Equal(withoutLocal(s.pod.Annotations), withoutLocal(newer.Annotations)) {
 		return
 	}
-	applyObjectsChanged(s, ObjectsChanged{
+	ObjectsChanged{
 		Labels: newer.Labels, Annotations: newer.Annotations, Because: Because{Kind: "labels-or-annotations-changed"},
-	})
+	}.apply(s)
 }
 
 // withoutLocal leaves out the annotations in which a node notes where and when it got a
@@ -82,9 +82,9 @@ func updateSpec(s *step, newer *v1.Pod) {
 		changeImage(s, c, spec.Image)
 		wanted = append(wanted, ContainerResources{Name: spec.Name, Resources: spec.Resources})
 	}
-	applyResizeRequested(s, ResizeRequested{Pod: newer.Spec.Resources, Containers: wanted})
+	ResizeRequested{Pod: newer.Spec.Resources, Containers: wanted}.apply(s)
 	for i := range newer.Spec.EphemeralContainers {
-		applyEphemeralContainerAdded(s, EphemeralContainerAdded{Container: newer.Spec.EphemeralContainers[i]})
+		EphemeralContainerAdded{Container: newer.Spec.EphemeralContainers[i]}.apply(s)
 	}
 }
 
@@ -152,13 +152,13 @@ func applyDeletion(s *step, newer *v1.Pod) {
 		grace = min(grace, at.Sub(s.wall))
 	}
 	seconds := int64((max(grace, time.Second) + time.Second - 1) / time.Second)
-	applyStopRequested(s, StopRequested{GraceSeconds: &seconds, Because: Because{Kind: "deleted-in-the-API"}})
+	StopRequested{GraceSeconds: &seconds, Because: Because{Kind: "deleted-in-the-API"}}.apply(s)
 }
 
-// applyEvictionRequested ends the pod as failed, with its own reason, whatever its exit codes
+// apply ends the pod as failed, with its own reason, whatever its exit codes
 // (B-WRK-12). A pod that has ended already has nothing to lose; one that has completed, and
 // whose sidecars still run, ends sooner, and as it would have.
-func applyEvictionRequested(s *step, f EvictionRequested) {
+func (f EvictionRequested) apply(s *step) {
 	if s.kept.Stage >= Terminated || Terminal(s.kept.Reported.Phase) {
 		return
 	}
