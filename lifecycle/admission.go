@@ -2,9 +2,9 @@ package lifecycle
 
 import v1 "k8s.io/api/core/v1"
 
-// applyRejected ends the life of a pod that the node refuses. Only a new pod can be
+// apply ends the life of a pod that the node refuses. Only a new pod can be
 // refused (A-ADM-1).
-func applyRejected(s *step, f Rejected) {
+func (f Rejected) apply(s *step) {
 	if !s.kept.StartTime.IsZero() {
 		return
 	}

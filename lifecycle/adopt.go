@@ -33,7 +33,7 @@ func Adopt(pod *v1.Pod, options Options, seen Observed) *Machine {
 		adoptFromStatus(s, c, seen)
 	}
 	adoptTurn(s, seen)
-	m.restartAll.Ever = condition(pod.Status.Conditions, v1.AllContainersRestarting) != nil // the condition stays, once set (A-COND-8)
+	m.restartAll.Ever = Condition(pod.Status.Conditions, v1.AllContainersRestarting) != nil // the condition stays, once set (A-COND-8)
 	if isTrue(pod.Status.Conditions, v1.AllContainersRestarting) {                          // that restart is completed (B-RAC-23)
 		m.restartAll.Active, m.restartAll.Announced = true, true
 	}
@@ -131,13 +131,9 @@ func newestIn(sandboxID string, c *container, seen Observed) (newest *ObservedCo
 
 // containerStatusOf returns the container's entry in the status; empty if there is none.
 func containerStatusOf(status *v1.PodStatus, c *container) v1.ContainerStatus {
-	for _, list := range [][]v1.ContainerStatus{
-		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
-	} {
-		for i := range list {
-			if list[i].Name == c.spec.Name {
-				return list[i]
-			}
+	for _, s := range ContainerStatuses(status) {
+		if s.Name == c.spec.Name {
+			return *s
 		}
 	}
 	return v1.ContainerStatus{}
@@ -236,7 +232,7 @@ func (m *Machine) adoptResize(wanted *v1.Pod) {
 		return
 	}
 	m.resize.Desired, m.resize.Before = &asked, wanted.Status.ObservedGeneration
-	if c := condition(wanted.Status.Conditions, v1.PodResizePending); c != nil {
+	if c := Condition(wanted.Status.Conditions, v1.PodResizePending); c != nil {
 		m.resize.Pending = c.DeepCopy()
 	}
 	m.generation = specIsAnother

@@ -132,11 +132,11 @@ func find[T interface {
 	return fmt.Errorf("checkpoint has the unknown word %q", name)
 }
 
-// applyResumed goes on with a restored or adopted pod. What has happened meanwhile is not
+// apply goes on with a restored or adopted pod. What has happened meanwhile is not
 // known: nothing is planned before a snapshot, so that no healthy container is touched
 // (B-RST-1). The status is handed out unchanged; nothing in it flips (B-RST-6).
-func applyResumed(s *step) {
-	applyAccepted(s)
+func (Resumed) apply(s *step) {
+	Accepted{}.apply(s)
 	s.notAhead()
 	because := BecauseKind("its-lifepod-had-ended")
 	if s.adopted {

@@ -25,10 +25,6 @@ type ClaimsUnprepared struct{ Result }
 // (A-DRA-6, A-CSI-4).
 type DriverRegistered struct{}
 
-func (ClaimsPrepared) isFact()   {}
-func (ClaimsUnprepared) isFact() {}
-func (DriverRegistered) isFact() {}
-
 // HasClaims says whether the pod has resource claims: its own, or the one that the
 // scheduler made for its extended resources (A-DRA-1).
 func HasClaims(pod *v1.Pod) bool {
@@ -57,8 +53,8 @@ func planClaims(s *step) {
 // claimsReady says whether the sandbox need not wait for claims.
 func (m *Machine) claimsReady() bool { return m.claims.prepared.done || !HasClaims(m.pod) }
 
-// applyClaimsPrepared reports a failure; all claims are tried again (A-DRA-6).
-func applyClaimsPrepared(s *step, f ClaimsPrepared) {
+// apply reports a failure; all claims are tried again (A-DRA-6).
+func (f ClaimsPrepared) apply(s *step) {
 	applySetup(s, &s.claims.prepared, f.Result, "FailedPrepareDynamicResources", "Failed to prepare dynamic resources: ")
 }
 
@@ -76,9 +72,9 @@ func claimsReleased(s *step) bool {
 	return false
 }
 
-// applyClaimsUnprepared holds the pod's end up until its drivers have taken the devices
+// apply holds the pod's end up until its drivers have taken the devices
 // back (A-DRA-9).
-func applyClaimsUnprepared(s *step, f ClaimsUnprepared) {
+func (f ClaimsUnprepared) apply(s *step) {
 	if !s.finish(&s.claims.unprepared, f.Result) || f.Failure == nil {
 		return
 	}
@@ -97,8 +93,8 @@ func updateClaims(s *step, newer *v1.PodStatus) {
 	retryClaims(s)
 }
 
-// retryDrivers tries at once again what a driver has to do.
-func retryDrivers(s *step) {
+// apply tries at once again what a driver has to do.
+func (DriverRegistered) apply(s *step) {
 	retryClaims(s)
 	s.setup.volumes.retryAt, s.refresh.retryAt, s.release.volumes.retryAt = time.Time{}, time.Time{}, time.Time{}
 }
@@ -118,9 +114,7 @@ type DevicesChanged struct {
 	Containers map[string][]v1.ResourceStatus
 }
 
-func (DevicesChanged) isFact() {}
-
-func applyDevicesChanged(s *step, f DevicesChanged) { s.devices = f.Containers }
+func (f DevicesChanged) apply(s *step) { s.devices = f.Containers }
 
 // keepDevices shows the devices of a pod that another process ran as they were reported, until
 // DevicesChanged tells of them anew.

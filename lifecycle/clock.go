@@ -16,8 +16,6 @@ import (
 // come late or early.
 type ClockChanged struct{ By time.Duration }
 
-func (ClockChanged) isFact() {}
-
 // hearOfClock files a change of the wall clock, before the time of the step is
 // calculated. It says whether there was one.
 func (m *Machine) hearOfClock(f Fact) (changed bool) {

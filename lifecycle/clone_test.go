@@ -9,6 +9,9 @@ import (
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
+// Clone is CloneInto in memory of its own.
+func (m *Machine) Clone() *Machine { return m.CloneInto(&Machine{}) }
+
 // What a machine does after it was copied is not the copy's: neither has the other's back-off of images.
 func TestCloneIsIndependent(t *testing.T) {
 	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a", ImagePullPolicy: v1.PullAlways}}})

@@ -52,7 +52,7 @@ func ownConditions(s *step, phase v1.PodPhase, list []v1.PodCondition) []v1.PodC
 	for i := first; i < len(list); i++ {
 		list[i].ObservedGeneration = generation // A-COND-11
 		list[i].LastTransitionTime = now
-		if old := condition(s.kept.Reported.Conditions, list[i].Type); old != nil && old.Status == list[i].Status {
+		if old := Condition(s.kept.Reported.Conditions, list[i].Type); old != nil && old.Status == list[i].Status {
 			list[i].LastTransitionTime = old.LastTransitionTime // A-COND-2
 		}
 	}
@@ -181,10 +181,10 @@ func (c *container) awaits() Outcome {
 	return ""
 }
 
-// applyConditionSet files a condition that others own, such as a readiness gate's
+// apply files a condition that others own, such as a readiness gate's
 // (A-COND-7). It is stored in the machine's copy of the API object, like everything that
 // the node takes from there.
-func applyConditionSet(s *step, f ConditionSet) {
+func (f ConditionSet) apply(s *step) {
 	if OwnsCondition(f.Condition.Type) {
 		return
 	}
@@ -220,7 +220,7 @@ func closedGates(gates []v1.PodReadinessGate, conditions []v1.PodCondition) []st
 	var closed []string
 	for _, gate := range gates {
 		name := string(gate.ConditionType)
-		switch c := condition(conditions, gate.ConditionType); {
+		switch c := Condition(conditions, gate.ConditionType); {
 		case c == nil:
 			closed = append(closed, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", name))
 		case c.Status != v1.ConditionTrue:
@@ -232,7 +232,7 @@ func closedGates(gates []v1.PodReadinessGate, conditions []v1.PodCondition) []st
 
 // tellGates reports what keeps a pod from being Ready although its containers are.
 func tellGates(s *step, status *v1.PodStatus) {
-	ready, was := condition(status.Conditions, v1.PodReady), condition(s.kept.Reported.Conditions, v1.PodReady)
+	ready, was := Condition(status.Conditions, v1.PodReady), Condition(s.kept.Reported.Conditions, v1.PodReady)
 	if ready == nil || ready.Reason != reasonGates || (was != nil && was.Message == ready.Message) {
 		return
 	}

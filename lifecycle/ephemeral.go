@@ -28,9 +28,9 @@ func (m *Machine) ordered() []*container {
 
 func (m *Machine) ephemerals() []*container { return m.containers[len(m.ordered()):] }
 
-// applyEphemeralContainerAdded adds the container to the pod, which changes its spec. If
+// apply adds the container to the pod, which changes its spec. If
 // the name exists, the request came twice.
-func applyEphemeralContainerAdded(s *step, f EphemeralContainerAdded) {
+func (f EphemeralContainerAdded) apply(s *step) {
 	name := f.Container.Name
 	if s.kept.Stage != Syncing {
 		tell(s, Report{Subject: ofPod, Kind: "takes-no-ephemeral", On: name, Because: Because{Kind: becauseEnding}, Rule: "B-WRK-4"})

@@ -14,7 +14,13 @@ type Event struct {
 }
 
 // Fact is something that has happened.
-type Fact interface{ isFact() }
+type Fact interface {
+	// apply files the fact in the state and does what follows from that fact alone, whatever
+	// the rest of the state: it records the Events, reports failures, judges an exit once
+	// (settleExit), and ends a pod that must end (terminate). What depends on the whole state
+	// is plan's part.
+	apply(s *step)
+}
 
 // FailureClass says what a caller of the runtime knows about a call that went wrong.
 type FailureClass int
@@ -348,43 +354,3 @@ type ObservedContainer struct {
 	Exit      *ContainerExited
 	Reported  *ContainerRunning // image, user … in any state; nil if not read
 }
-
-func (Rejected) isFact()                {}
-func (RoomFreed) isFact()               {}
-func (ObjectsChanged) isFact()          {}
-func (PodUpdated) isFact()              {}
-func (EvictionRequested) isFact()       {}
-func (VolumesRefreshed) isFact()        {}
-func (StorageMeasured) isFact()         {}
-func (Accepted) isFact()                {}
-func (Resumed) isFact()                 {}
-func (StopRequested) isFact()           {}
-func (Woke) isFact()                    {}
-func (CgroupEnsured) isFact()           {}
-func (VolumesMounted) isFact()          {}
-func (SandboxCreated) isFact()          {}
-func (SandboxStopped) isFact()          {}
-func (SandboxRemoved) isFact()          {}
-func (SandboxExited) isFact()           {}
-func (ImageInspected) isFact()          {}
-func (ImagePulled) isFact()             {}
-func (ContainerCreated) isFact()        {}
-func (ContainerStarted) isFact()        {}
-func (ContainerRunning) isFact()        {}
-func (ContainerExited) isFact()         {}
-func (ContainerStopped) isFact()        {}
-func (ContainerRemoved) isFact()        {}
-func (Probed) isFact()                  {}
-func (HookEnded) isFact()               {}
-func (ContainerResized) isFact()        {}
-func (Published) isFact()               {}
-func (VolumesUnmounted) isFact()        {}
-func (RestartRequested) isFact()        {}
-func (ConditionSet) isFact()            {}
-func (EphemeralContainerAdded) isFact() {}
-func (ResizeAdmitted) isFact()          {}
-func (MemoryMeasured) isFact()          {}
-func (CgroupResized) isFact()           {}
-func (ResizeRequested) isFact()         {}
-func (CgroupRemoved) isFact()           {}
-func (Observed) isFact()                {}

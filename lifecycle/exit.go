@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// applyContainerExited files an exit, whether it comes from the event stream, even before
+// apply files an exit, whether it comes from the event stream, even before
 // the answer of StartContainer, or from a snapshot.
-func applyContainerExited(s *step, f ContainerExited) {
+func (f ContainerExited) apply(s *step) {
 	c := s.containerWithID(f.ContainerID)
 	if c == nil || c.Exit != nil {
 		return // also while the next instance is being created: the ID is still the old one's
@@ -138,11 +138,11 @@ func (c *container) because() Because {
 func crashLoops(s *step, c *container, delay time.Duration) {
 	c.Failure = &Failure{
 		Reason:  crashLoopBackOff,
-		Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", delay, c.spec.Name, podText(s.pod)),
+		Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", delay, c.spec.Name, PodText(s.pod)),
 	}
 	s.do(RecordEvent{
 		Type: warning, Reason: "BackOff", FieldPath: c.fieldPath(),
-		Message: fmt.Sprintf("Back-off restarting failed container %s in pod %s", c.spec.Name, podText(s.pod)),
+		Message: fmt.Sprintf("Back-off restarting failed container %s in pod %s", c.spec.Name, PodText(s.pod)),
 	})
 }
 
@@ -159,8 +159,8 @@ func (m *Machine) crashDue(c *container) time.Time {
 	return c.EndedAt.Add(m.crashDelay(c))
 }
 
-// podText is the contract's POD: name_namespace(uid).
-func podText(pod *v1.Pod) string {
+// PodText is the contract's POD, how Kubernetes names a pod in messages: name_namespace(uid).
+func PodText(pod *v1.Pod) string {
 	return fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
 }
 

@@ -58,8 +58,6 @@ type GroupSeen struct {
 	Way group.Way
 }
 
-func (GroupSeen) isFact() {}
-
 // GroupAttempt is the attempt of its group that the pod's annotation has to say as of the last
 // status; nil: none.
 func (m *Machine) GroupAttempt() *int32 { return m.group.Annotated }

@@ -91,7 +91,7 @@ func endHooks(s *step, c *container) {
 	giveUpPostStart(s, c)
 }
 
-func applyHookEnded(s *step, f HookEnded) {
+func (f HookEnded) apply(s *step) {
 	if f.ID == 0 {
 		return
 	}

@@ -152,7 +152,7 @@ func (s *step) fetches(yield func(fetch) bool) {
 	}
 }
 
-func applyImageInspected(s *step, answer ImageInspected) {
+func (answer ImageInspected) apply(s *step) {
 	f, found := s.fetchOf(answer.ID, false)
 	if !found {
 		return
@@ -216,7 +216,7 @@ func imageBackOff(s *step, f fetch, until time.Time) {
 	tellRetry(s, Report{Subject: f.subject(), Kind: "image-back-off", Rule: "A-IMG-5"}, until)
 }
 
-func applyImagePulled(s *step, answer ImagePulled) {
+func (answer ImagePulled) apply(s *step) {
 	f, found := s.fetchOf(answer.ID, true)
 	if !found {
 		return

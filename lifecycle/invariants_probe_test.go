@@ -162,7 +162,7 @@ func (l *probeLaws) published(w *walk, s v1.PodStatus) {
 			}
 		}
 	}
-	gate := condition(s.Conditions, "example.com/gate")
+	gate := Condition(s.Conditions, "example.com/gate")
 	if isTrue(s.Conditions, v1.PodReady) && len(w.pod.Spec.ReadinessGates) > 0 && (gate == nil || gate.Status != v1.ConditionTrue) {
 		l.t.Fatalf("Ready while a readiness gate is not True (A-COND-6)")
 	}

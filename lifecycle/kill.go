@@ -164,7 +164,7 @@ func stopTimeout(s *step, o order) int64 {
 	return max(int64((left+time.Second-1)/time.Second), minimumStopSeconds)
 }
 
-func applyContainerStopped(s *step, f ContainerStopped) {
+func (f ContainerStopped) apply(s *step) {
 	i := slices.IndexFunc(s.containers, func(c *container) bool { return f.ID != 0 && c.stopping.op == f.ID })
 	if i < 0 {
 		return

@@ -196,7 +196,7 @@ func (m *Machine) Step(ev Event) []Effect {
 		s.overdue = max(0, s.now.Sub(m.wakeAt))
 	}
 	m.podIsNew = false
-	apply(s, ev.Fact)
+	ev.Fact.apply(s)
 	if m.podIsNew { // only facts change it
 		m.derived.podChanged()
 	}

@@ -249,7 +249,7 @@ func factTypes(t *testing.T) []string {
 	for _, file := range files {
 		parsed := assert.Get(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)).Must(t)
 		for _, d := range parsed.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == "isFact" {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == "apply" {
 				names = append(names, f.Recv.List[0].Type.(*ast.Ident).Name)
 			}
 		}

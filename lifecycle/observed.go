@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// applyObserved compares a snapshot of the runtime with the state and repairs what lost
+// apply compares a snapshot of the runtime with the state and repairs what lost
 // events or lost answers broke. The snapshot does not judge what was acted on after it
 // began.
-func applyObserved(s *step, f Observed) {
+func (f Observed) apply(s *step) {
 	f.Began = s.own(f.Began)
 	awaited := s.finish(&s.observing, f.Result)
 	if f.Failure != nil || (!awaited && f.ID != 0) {
@@ -50,7 +50,7 @@ func observeSandbox(s *step, f Observed) {
 		i := slices.IndexFunc(f.Sandboxes, func(o ObservedSandbox) bool { return o.ID == b.ID })
 		switch {
 		case i < 0 || !f.Sandboxes[i].Ready:
-			applySandboxExited(s, b.ID)
+			SandboxExited{SandboxID: b.ID}.apply(s)
 		case !s.addressed(f.Sandboxes[i].IPs):
 			loseSandbox(s, "sandbox has no address any more", unfitNoAddress)
 		}
@@ -115,7 +115,7 @@ func observeRunning(s *step, c *container, f Observed) {
 	case o == nil:
 		lost(s, c)
 	case o.State == StateExited:
-		applyContainerExited(s, *o.Exit)
+		o.Exit.apply(s)
 	case c.stopping.position == stopReturned: // a second, faster call may return before the first one's kill: look again
 		c.stopping.position = stopDoubted
 	case c.stopping.position == stopDoubted:
@@ -163,7 +163,7 @@ func adoptContainer(s *step, c *container, f Observed) {
 		nowRunning(s, c)
 		c.begins(s, o.StartedAt)
 	case StateExited:
-		applyContainerExited(s, *o.Exit)
+		o.Exit.apply(s)
 	case StateUnknown:
 		stopUnknown(s, c)
 	}

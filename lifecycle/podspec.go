@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +18,28 @@ func AllContainers(pod *v1.Pod) []v1.Container {
 		out = append(out, v1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon))
 	}
 	return out
+}
+
+// Containers are the init containers of a pod, then the regular ones, as they are in it.
+func Containers(pod *v1.Pod) []*v1.Container {
+	list := make([]*v1.Container, 0, len(pod.Spec.InitContainers)+len(pod.Spec.Containers))
+	for _, of := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range of {
+			list = append(list, &of[i])
+		}
+	}
+	return list
+}
+
+// ContainerStatuses are those of a pod's init containers, then of the regular and the ephemeral ones, as they are in its status.
+func ContainerStatuses(status *v1.PodStatus) []*v1.ContainerStatus {
+	var list []*v1.ContainerStatus
+	for _, of := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
+		for i := range of {
+			list = append(list, &of[i])
+		}
+	}
+	return list
 }
 
 // PodLogFolder is the name of the folder of a pod's logs (A-CRI-1).
@@ -100,7 +121,7 @@ func QOSClass(pod *v1.Pod) v1.PodQOSClass {
 		return classOf(pod.Spec.Resources)
 	}
 	var class v1.PodQOSClass
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) { // ephemeral ones have no resources
+	for _, c := range Containers(pod) { // ephemeral ones have no resources
 		own := classOf(&c.Resources)
 		if class != "" && own != class {
 			return v1.PodQOSBurstable

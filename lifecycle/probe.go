@@ -59,9 +59,9 @@ func (c *container) probeSpec(k ProbeKind) *v1.Probe {
 	return c.spec.ReadinessProbe
 }
 
-// applyProbed files the result of an attempt. It ignores the answer to one that was given
+// apply files the result of an attempt. It ignores the answer to one that was given
 // up.
-func applyProbed(s *step, f Probed) {
+func (f Probed) apply(s *step) {
 	c, k := s.probed(f.ID)
 	if c == nil {
 		return

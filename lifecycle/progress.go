@@ -57,7 +57,7 @@ func samePod(before, now *v1.PodStatus) bool {
 func conditionsAreProgress(before, now []v1.PodCondition) bool {
 	for _, list := range [][]v1.PodCondition{before, now} { // a condition may have gone
 		for _, c := range list {
-			if !conditionIsProgress(c.Type, condition(before, c.Type), condition(now, c.Type)) {
+			if !conditionIsProgress(c.Type, Condition(before, c.Type), Condition(now, c.Type)) {
 				return false
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-func applyObjectsChanged(s *step, f ObjectsChanged) {
+func (f ObjectsChanged) apply(s *step) {
 	if s.kept.Stage != Syncing {
 		return // nothing is updated in a pod that ends
 	}
@@ -73,9 +73,9 @@ func planRefresh(s *step) {
 	}
 }
 
-// applyVolumesRefreshed reports a failure and retries: until then containers see the old
+// apply reports a failure and retries: until then containers see the old
 // files.
-func applyVolumesRefreshed(s *step, f VolumesRefreshed) {
+func (f VolumesRefreshed) apply(s *step) {
 	if !s.finish(&s.refresh.work, f.Result) || s.kept.Stage != Syncing {
 		return
 	}

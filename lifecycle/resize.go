@@ -66,9 +66,9 @@ func (m *Machine) RequestedPod() *v1.Pod {
 	return m.resize.Desired.On(m.pod)
 }
 
-// applyResizeRequested files a request as a change of the spec. It ignores names that the
+// apply files a request as a change of the spec. It ignores names that the
 // pod does not have.
-func applyResizeRequested(s *step, f ResizeRequested) {
+func (f ResizeRequested) apply(s *step) {
 	if s.kept.Stage != Syncing {
 		tell(s, Report{Subject: ofPod, Kind: "is-not-resized", Because: Because{Kind: becauseEnding}, Rule: "B-WRK-4"})
 		return
@@ -122,7 +122,7 @@ func planAdmission(s *step) {
 	}
 }
 
-func applyResizeAdmitted(s *step, f ResizeAdmitted) {
+func (f ResizeAdmitted) apply(s *step) {
 	if !s.finish(&s.resize.admit, f.Result) || f.Failure != nil || s.kept.Stage != Syncing {
 		return
 	}
@@ -133,8 +133,8 @@ func applyResizeAdmitted(s *step, f ResizeAdmitted) {
 	resizePending(s, f)
 }
 
-// applyRoomFreed asks again at once. An answer under way may be outdated.
-func applyRoomFreed(s *step) {
+// apply asks again at once. An answer under way may be outdated.
+func (RoomFreed) apply(s *step) {
 	if r := &s.resize; r.Desired != nil && (r.Pending == nil || r.Pending.Reason == v1.PodReasonDeferred) {
 		r.admit = work{}
 	}

@@ -184,7 +184,7 @@ func resizeAnswered(s *step, r Result) (call resizeCall, ok bool) {
 	return call, false
 }
 
-func applyMemoryMeasured(s *step, f MemoryMeasured) {
+func (f MemoryMeasured) apply(s *step) {
 	if _, ok := resizeAnswered(s, f.Result); !ok {
 		return
 	}
@@ -195,7 +195,7 @@ func applyMemoryMeasured(s *step, f MemoryMeasured) {
 	s.resize.measured = true
 }
 
-func applyCgroupResized(s *step, f CgroupResized) {
+func (f CgroupResized) apply(s *step) {
 	call, ok := resizeAnswered(s, f.Result)
 	if !ok {
 		return
@@ -208,7 +208,7 @@ func applyCgroupResized(s *step, f CgroupResized) {
 	r.Held = r.Held[call.held-1:]
 }
 
-func applyContainerResized(s *step, f ContainerResized) {
+func (f ContainerResized) apply(s *step) {
 	call, ok := resizeAnswered(s, f.Result)
 	c := s.containerWithID(call.containerID)
 	if !ok || c == nil || c.Exit != nil {

@@ -35,23 +35,13 @@ func resizeCondition(s *step, t v1.PodConditionType, old *v1.PodCondition, c v1.
 
 // resizeText is the message of an event of a resize (A-EVT-5).
 func resizeText(prefix string, pod *v1.Pod, generation int64, problem string) string {
-	type container struct {
-		Name      string                  `json:"name"`
-		Resources v1.ResourceRequirements `json:"resources"`
-	}
-	summary := struct {
-		InitContainers []container `json:"initContainers,omitempty"`
-		Containers     []container `json:"containers,omitempty"`
-		Generation     int64       `json:"generation"`
-		Error          string      `json:"error,omitempty"`
-	}{Generation: generation, Error: problem}
-	for _, c := range pod.Spec.InitContainers {
-		summary.InitContainers = append(summary.InitContainers, container{c.Name, c.Resources})
-	}
-	for _, c := range pod.Spec.Containers {
-		summary.Containers = append(summary.Containers, container{c.Name, c.Resources})
-	}
-	text, err := json.Marshal(summary)
+	containers, inits := allocation(pod).Containers, len(pod.Spec.InitContainers)
+	text, err := json.Marshal(struct {
+		InitContainers []ContainerResources `json:"initContainers,omitempty"`
+		Containers     []ContainerResources `json:"containers,omitempty"`
+		Generation     int64                `json:"generation"`
+		Error          string               `json:"error,omitempty"`
+	}{containers[:inits], containers[inits:], generation, problem})
 	if err != nil {
 		return prefix
 	}

@@ -182,7 +182,7 @@ func (c *container) final() bool {
 // its pod lives, as far as the spec tells. If any container has restartPolicyRules, every
 // container may, until the pod's end.
 func MayRestart(pod *v1.Pod, name string, exitCode int32) bool {
-	if slices.ContainsFunc(specs(pod), func(c v1.Container) bool { return len(c.RestartPolicyRules) > 0 }) {
+	if slices.ContainsFunc(Containers(pod), func(c *v1.Container) bool { return len(c.RestartPolicyRules) > 0 }) {
 		return true
 	}
 	i := indexOf(pod, name)
@@ -190,7 +190,7 @@ func MayRestart(pod *v1.Pod, name string, exitCode int32) bool {
 		return false // an ephemeral container runs once
 	}
 	policy := v1.ContainerRestartPolicy(pod.Spec.RestartPolicy)
-	switch own := specs(pod)[i].RestartPolicy; {
+	switch own := Containers(pod)[i].RestartPolicy; {
 	case own != nil:
 		policy = *own
 	case i < len(pod.Spec.InitContainers) && exitCode == 0:
@@ -209,7 +209,7 @@ func APIAllowsRestart(pod *v1.Pod, name string, exitCode int32) bool {
 	if i < 0 {
 		return false // an ephemeral container
 	}
-	c, policy := &specs(pod)[i], v1.ContainerRestartPolicy(pod.Spec.RestartPolicy)
+	c, policy := Containers(pod)[i], v1.ContainerRestartPolicy(pod.Spec.RestartPolicy)
 	if c.RestartPolicy != nil {
 		if _, rule := matchingRule(c.RestartPolicyRules, exitCode); rule != nil {
 			return true
@@ -219,11 +219,6 @@ func APIAllowsRestart(pod *v1.Pod, name string, exitCode int32) bool {
 	return restartsBy(policy, exitCode == 0)
 }
 
-// specs are the init containers, then the regular ones.
-func specs(pod *v1.Pod) []v1.Container {
-	return slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
-}
-
 func indexOf(pod *v1.Pod, name string) int {
-	return slices.IndexFunc(specs(pod), func(c v1.Container) bool { return c.Name == name })
+	return slices.IndexFunc(Containers(pod), func(c *v1.Container) bool { return c.Name == name })
 }

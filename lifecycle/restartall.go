@@ -197,9 +197,9 @@ func removeRecord(s *step, c *container, w *work, e RemoveContainer) {
 	}
 }
 
-// applyContainerRemoved files the answers that a restart of all containers waits for. Any other removed
+// apply files the answers that a restart of all containers waits for. Any other removed
 // instance's record goes with the sandbox at the latest.
-func applyContainerRemoved(s *step, f ContainerRemoved) {
+func (f ContainerRemoved) apply(s *step) {
 	if f.Failure != nil && f.Failure.Class == NotFound {
 		f.Failure = nil
 	}
@@ -217,8 +217,8 @@ func applyContainerRemoved(s *step, f ContainerRemoved) {
 	}
 }
 
-// applyPublished files that everybody has seen AllContainersRestarting=True (B-RAC-23).
-func applyPublished(s *step, f Published) {
+// apply files that everybody has seen AllContainersRestarting=True (B-RAC-23).
+func (f Published) apply(s *step) {
 	if !s.finish(&s.restartAll.announcing, f.Result) {
 		return
 	}
@@ -275,16 +275,11 @@ func exitForRestartAll(s *step, c *container) *v1.ContainerStateTerminated {
 
 // hasRestartAllRule says whether some container of the pod can cause it (B-RAC-3).
 func hasRestartAllRule(pod *v1.Pod) bool {
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if slices.ContainsFunc(list[i].RestartPolicyRules, func(r v1.ContainerRestartRule) bool {
-				return r.Action == v1.ContainerRestartRuleActionRestartAllContainers
-			}) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(Containers(pod), func(c *v1.Container) bool {
+		return slices.ContainsFunc(c.RestartPolicyRules, func(r v1.ContainerRestartRule) bool {
+			return r.Action == v1.ContainerRestartRuleActionRestartAllContainers
+		})
+	})
 }
 
 // restartingCondition follows B-RAC-3 and A-COND-8; a pod that is ending restarts

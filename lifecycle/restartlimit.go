@@ -126,9 +126,9 @@ func backOffRestartAll(s *step, c *container, policy BackoffPolicy) {
 	}
 }
 
-// applyRestartRequested restarts one container, or all in place, because somebody asked:
+// apply restarts one container, or all in place, because somebody asked:
 // whatever their policies say, and without a back-off.
-func applyRestartRequested(s *step, f RestartRequested) {
+func (f RestartRequested) apply(s *step) {
 	report := Report{Subject: ofPod, Kind: KindRestartRequested, Because: f.Because, Rule: "B-RAC-1"}
 	c := s.containerNamed(f.Container)
 	switch {

@@ -136,12 +136,9 @@ func (c Checkpoint) withPodResources(own *v1.ResourceRequirements) Checkpoint {
 	return c
 }
 
-// Clone returns an independent copy, for a simulator that tries several futures. It
-// copies the back-offs of images; what other pointers, slices and maps of the state lead
-// to, such as the pod, is replaced, never changed.
-func (m *Machine) Clone() *Machine { return m.CloneInto(&Machine{}) }
-
-// CloneInto is Clone in the memory of c, which nobody uses any more.
+// CloneInto returns an independent copy in the memory of c, which nobody uses any more, for a
+// simulator that tries several futures. It copies the back-offs of images; what other pointers,
+// slices and maps of the state lead to, such as the pod, is replaced, never changed.
 func (m *Machine) CloneInto(c *Machine) *Machine {
 	containers, volumes, shown := c.containers, c.imageVolumes, c.derived.containers
 	*c = *m

@@ -141,7 +141,7 @@ func (m *Machine) shownIPs() []string {
 	return m.podIPs()
 }
 
-func applySandboxCreated(s *step, f SandboxCreated) {
+func (f SandboxCreated) apply(s *step) {
 	if s.sandbox.op != f.ID || s.sandbox.State != sandboxCreating {
 		return
 	}
@@ -202,8 +202,8 @@ func sandboxFailed(s *step, f *Failure) {
 	tellBlocked(s, report, f, s.sandbox.RetryAt)
 }
 
-func applySandboxExited(s *step, id string) {
-	if s.sandbox.State != sandboxReady || s.sandbox.ID != id {
+func (f SandboxExited) apply(s *step) {
+	if s.sandbox.State != sandboxReady || s.sandbox.ID != f.SandboxID {
 		return
 	}
 	loseSandbox(s, KindSandboxNotReady, "")
@@ -252,7 +252,7 @@ func planUnknownSandbox(s *step) {
 	}
 }
 
-func applySandboxStopped(s *step, f SandboxStopped) {
+func (f SandboxStopped) apply(s *step) {
 	if s.sandbox.op != f.ID || s.sandbox.State != sandboxStopping {
 		return
 	}

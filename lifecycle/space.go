@@ -4,13 +4,11 @@ package lifecycle
 // dead containers goes (B-GC-1).
 type SpaceNeeded struct{}
 
-func (SpaceNeeded) isFact() {}
-
-// applySpaceNeeded gives up what the pod can spare of its dead containers and their logs
+// apply gives up what the pod can spare of its dead containers and their logs
 // (B-GC-1). While the pod lives, these are the exited instances: how they ended is part of
 // the state, and so are restart counts (B-GC-8). A restart of all containers removes its
 // instances anyway. Of a pod that has ended, everything goes.
-func applySpaceNeeded(s *step) {
+func (SpaceNeeded) apply(s *step) {
 	because := Because{Kind: "the-node-needs-space"}
 	switch {
 	case s.kept.Stage == Terminated && s.keepsRecords() && !s.clears():

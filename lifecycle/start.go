@@ -128,7 +128,7 @@ func (s *step) containerOf(op EffectID, at position) *container {
 	return nil
 }
 
-func applyContainerCreated(s *step, f ContainerCreated) {
+func (f ContainerCreated) apply(s *step) {
 	c := s.containerOf(f.ID, creating)
 	if c == nil {
 		return
@@ -227,7 +227,7 @@ func dropInstance(s *step, c *container) {
 	c.instance = instance{underWay: underWay{touchedAt: s.now}}
 }
 
-func applyContainerStarted(s *step, f ContainerStarted) {
+func (f ContainerStarted) apply(s *step) {
 	c := s.containerOf(f.ID, starting)
 	if c == nil {
 		return
@@ -269,7 +269,7 @@ func nowRunning(s *step, c *container) {
 	targetRuns(s, c)
 }
 
-func applyContainerRunning(s *step, f ContainerRunning) {
+func (f ContainerRunning) apply(s *step) {
 	c := s.containerWithID(f.ContainerID)
 	if c == nil || c.Exit != nil || (c.Position != running && c.Position != starting && c.Position != uncertain) {
 		return

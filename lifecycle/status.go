@@ -176,11 +176,12 @@ func tellProgress(s *step, status *v1.PodStatus) {
 }
 
 func isTrue(conditions []v1.PodCondition, t v1.PodConditionType) bool {
-	c := condition(conditions, t)
+	c := Condition(conditions, t)
 	return c != nil && c.Status == v1.ConditionTrue
 }
 
-func condition(conditions []v1.PodCondition, t v1.PodConditionType) *v1.PodCondition {
+// Condition is one of a list by its type, nil if it is not there.
+func Condition(conditions []v1.PodCondition, t v1.PodConditionType) *v1.PodCondition {
 	for i := range conditions {
 		if conditions[i].Type == t {
 			return &conditions[i]

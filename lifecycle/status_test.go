@@ -77,7 +77,7 @@ func TestStatusOfRunningPod(t *testing.T) {
 		got.ContainerStatuses[i].Resources, got.ContainerStatuses[i].AllocatedResources = nil, nil
 	}
 	assert.Deep(t, "status", want, got)
-	scheduled := condition(status.Conditions, v1.PodScheduled)
+	scheduled := Condition(status.Conditions, v1.PodScheduled)
 	wantScheduled := &v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, ObservedGeneration: 1, LastTransitionTime: began}
 	if diff := cmp.Diff(wantScheduled, scheduled); diff != "" { // A-SCHED-4
 		t.Errorf("PodScheduled (-want +got):\n%s", diff)

@@ -50,9 +50,9 @@ func planOverdue(s *step) {
 	tell(s, Report{Subject: ofPod, Kind: "has-not-ended-in-time", Because: Because{Kind: "the-runtime-has-not-stopped-its-containers"}, Rule: "B-WRK-13"})
 }
 
-// applyStopRequested begins the end, or shortens it: the deadline may come nearer at any
+// apply begins the end, or shortens it: the deadline may come nearer at any
 // time, and is never lifted (B-WRK-9, B-WRK-8's better).
-func applyStopRequested(s *step, f StopRequested) {
+func (f StopRequested) apply(s *step) {
 	if !s.kept.Deleted {
 		s.kept.Deleted = true
 		s.changePod()

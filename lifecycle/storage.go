@@ -78,9 +78,9 @@ func podStorageLimit(pod *v1.Pod) (apiresource.Quantity, bool) {
 	return limit, found
 }
 
-// applyStorageMeasured evicts the pod if it exceeds a limit: grace 1 s, reason
+// apply evicts the pod if it exceeds a limit: grace 1 s, reason
 // Evicted, no condition DisruptionTarget, as it is its own fault (B-LST-1, B-LST-2).
-func applyStorageMeasured(s *step, f StorageMeasured) {
+func (f StorageMeasured) apply(s *step) {
 	if s.storage.op == 0 || s.storage.op != f.ID {
 		return
 	}
@@ -165,8 +165,6 @@ const failedMount = "FailedMount"
 // thus which groups their volumes name, while the MountVolumes of that ID goes on.
 type VolumesFound struct{ ID EffectID }
 
-func (VolumesFound) isFact() {}
-
 // reasonOf is the reason of the event of a failure: a volume that is a device has one of its own
 // (A-SYNC-8).
 func reasonOf(usual, message string) string {
@@ -180,9 +178,9 @@ func reasonOf(usual, message string) string {
 // as many volumes of a driver as it can (A-SYNC-8).
 const AttachLimit = "VolumeAttachmentLimitExceeded"
 
-// applyVolumesMounted ends a pod whose volumes can't be attached to this node: there may be room
+// apply ends a pod whose volumes can't be attached to this node: there may be room
 // for them on another one.
-func applyVolumesMounted(s *step, f VolumesMounted) {
+func (f VolumesMounted) apply(s *step) {
 	if f.Failure == nil || f.Failure.Reason != AttachLimit || s.kept.Stage != Syncing {
 		applySetup(s, &s.setup.volumes, f.Result, failedMount, "")
 		return

@@ -63,7 +63,7 @@ func CheckAnnotations(pod *v1.Pod) []AnnotationError {
 		if err == nil && container != "" && kind == restartAllKey {
 			err = fmt.Errorf("it counts for the whole pod: write %s%s", AnnotationPrefix, restartAllKey)
 		}
-		if err == nil && container != "" && !hasContainer(pod, container) {
+		if err == nil && container != "" && indexOf(pod, container) < 0 {
 			err = fmt.Errorf("the pod has no container %q", container)
 		}
 		if err != nil {
@@ -71,11 +71,6 @@ func CheckAnnotations(pod *v1.Pod) []AnnotationError {
 		}
 	}
 	return errs
-}
-
-func hasContainer(pod *v1.Pod, name string) bool {
-	named := func(c v1.Container) bool { return c.Name == name }
-	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named)
 }
 
 func checkAnnotation(kind, value string) error {

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// applyPodUpdated takes over what the pod's source has changed, limited to what the API
+// apply takes over what the pod's source has changed, limited to what the API
 // lets change (B-WRK-2, B-WRK-3). One update may combine several changes (B-WRK-1).
-func applyPodUpdated(s *step, f PodUpdated) {
+func (f PodUpdated) apply(s *step) {
 	newer := f.Pod
 	s.away = s.away && newer.DeletionTimestamp != nil
 	if newer.Generation < s.pod.Generation && newer.Generation != 0 {
@@ -46,9 +46,9 @@ func updateMetadata(s *step, newer *v1.Pod) {
 	if maps.Equal(s.pod.Labels, newer.Labels) && maps.Equal(withoutLocal(s.pod.Annotations), withoutLocal(newer.Annotations)) {
 		return
 	}
-	applyObjectsChanged(s, ObjectsChanged{
+	ObjectsChanged{
 		Labels: newer.Labels, Annotations: newer.Annotations, Because: Because{Kind: "labels-or-annotations-changed"},
-	})
+	}.apply(s)
 }
 
 // withoutLocal leaves out the annotations in which a node notes where and when it got a
@@ -74,19 +74,17 @@ func updateSpec(s *step, newer *v1.Pod) {
 		s.pod.Spec.Tolerations = slices.Clone(is.Tolerations)
 	}
 	var wanted []ContainerResources
-	for _, list := range [][]v1.Container{newer.Spec.InitContainers, newer.Spec.Containers} {
-		for i := range list {
-			c := s.containerNamed(list[i].Name)
-			if c == nil || c.kind == ephemeralContainer {
-				continue
-			}
-			changeImage(s, c, list[i].Image)
-			wanted = append(wanted, ContainerResources{Name: list[i].Name, Resources: list[i].Resources})
+	for _, spec := range Containers(newer) {
+		c := s.containerNamed(spec.Name)
+		if c == nil || c.kind == ephemeralContainer {
+			continue
 		}
+		changeImage(s, c, spec.Image)
+		wanted = append(wanted, ContainerResources{Name: spec.Name, Resources: spec.Resources})
 	}
-	applyResizeRequested(s, ResizeRequested{Pod: newer.Spec.Resources, Containers: wanted})
+	ResizeRequested{Pod: newer.Spec.Resources, Containers: wanted}.apply(s)
 	for i := range newer.Spec.EphemeralContainers {
-		applyEphemeralContainerAdded(s, EphemeralContainerAdded{Container: newer.Spec.EphemeralContainers[i]})
+		EphemeralContainerAdded{Container: newer.Spec.EphemeralContainers[i]}.apply(s)
 	}
 }
 
@@ -154,13 +152,13 @@ func applyDeletion(s *step, newer *v1.Pod) {
 		grace = min(grace, at.Sub(s.wall))
 	}
 	seconds := int64((max(grace, time.Second) + time.Second - 1) / time.Second)
-	applyStopRequested(s, StopRequested{GraceSeconds: &seconds, Because: Because{Kind: "deleted-in-the-API"}})
+	StopRequested{GraceSeconds: &seconds, Because: Because{Kind: "deleted-in-the-API"}}.apply(s)
 }
 
-// applyEvictionRequested ends the pod as failed, with its own reason, whatever its exit codes
+// apply ends the pod as failed, with its own reason, whatever its exit codes
 // (B-WRK-12). A pod that has ended already has nothing to lose; one that has completed, and
 // whose sidecars still run, ends sooner, and as it would have.
-func applyEvictionRequested(s *step, f EvictionRequested) {
+func (f EvictionRequested) apply(s *step) {
 	if s.kept.Stage >= Terminated || Terminal(s.kept.Reported.Phase) {
 		return
 	}
@@ -193,7 +191,7 @@ func disruptionCondition(s *step, phase v1.PodPhase) []v1.PodCondition {
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: s.stop.Disruption,
 		ObservedGeneration: s.observedGeneration(), LastTransitionTime: seconds(s.wall),
 	}
-	if old := condition(s.kept.Reported.Conditions, v1.DisruptionTarget); old != nil && Terminal(s.kept.Reported.Phase) {
+	if old := Condition(s.kept.Reported.Conditions, v1.DisruptionTarget); old != nil && Terminal(s.kept.Reported.Phase) {
 		own.LastTransitionTime = old.LastTransitionTime
 	}
 	return []v1.PodCondition{own}
@@ -201,7 +199,7 @@ func disruptionCondition(s *step, phase v1.PodPhase) []v1.PodCondition {
 
 // scheduledCondition is the object's own: the node did not schedule the pod.
 func scheduledCondition(pod *v1.Pod) []v1.PodCondition {
-	if c := condition(pod.Status.Conditions, v1.PodScheduled); c != nil {
+	if c := Condition(pod.Status.Conditions, v1.PodScheduled); c != nil {
 		return []v1.PodCondition{*c.DeepCopy()}
 	}
 	return nil

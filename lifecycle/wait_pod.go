@@ -105,7 +105,7 @@ func (w *waits) forGates() {
 	for _, gate := range w.m.pod.Spec.ReadinessGates {
 		for _, problem := range closedGates([]v1.PodReadinessGate{gate}, w.m.kept.Reported.Conditions) {
 			wait := Wait{Subject: ofPod, For: WaitReadinessGate, On: string(gate.ConditionType), Because: problem, Rule: "A-COND-6"}
-			if c := condition(w.m.kept.Reported.Conditions, gate.ConditionType); c != nil {
+			if c := Condition(w.m.kept.Reported.Conditions, gate.ConditionType); c != nil {
 				wait.Value = string(c.Status)
 			}
 			w.add(wait)

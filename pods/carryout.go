@@ -31,7 +31,7 @@ func (s *Shell) carryOut(ctx context.Context, effects []roster.Effect) {
 		case roster.Release: // before another pod is allocated something
 			s.Allocator.Release(e.UID)
 		case roster.AnswerResize:
-			s.resizes.answer(e.ID, e.Refusal)
+			s.answerRoom(e)
 		case roster.DeleteObject:
 			if s.Cluster.Statuses != nil {
 				s.Cluster.Statuses.Delete(e.Pod, *e.Status.DeepCopy())

@@ -1,6 +1,8 @@
 package pods
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,10 +33,7 @@ func (s *Shell) beginsWithDevices(l *living) {
 	if s.Health == nil {
 		return
 	}
-	had := false
-	for i := range l.status.ContainerStatuses {
-		had = had || len(l.status.ContainerStatuses[i].AllocatedResourcesStatus) > 0
-	}
+	had := slices.ContainsFunc(l.status.ContainerStatuses, func(c v1.ContainerStatus) bool { return len(c.AllocatedResourcesStatus) > 0 })
 	if has := s.Health(l.now.Load().pod); had || len(has) > 0 {
 		l.Tell(lifecycle.DevicesChanged{Containers: has})
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/lifepod/lifepod/internal/mailbox"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
-	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/roster/pressure"
 )
 
@@ -21,10 +20,7 @@ type Inbox struct {
 
 // NewInbox is an empty one, for one Shell.
 func NewInbox() *Inbox {
-	return &Inbox{
-		mail: mailbox.New[any](), closed: make(chan struct{}),
-		resizes: resizes{asked: map[int]chan<- *admit.Refusal{}},
-	}
+	return &Inbox{mail: mailbox.New[any](), closed: make(chan struct{})}
 }
 
 // Wanted takes a pod of a source as it is now.

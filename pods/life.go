@@ -15,14 +15,14 @@ import (
 type Life struct {
 	Worker *worker.Worker
 
-	to     worker.Sink // is told what the worker tells, after the object
-	node   *worker.Engine
-	object *control.Object // nil: it is not shown to other terminals
-	server *control.Server // nil: no socket
+	worker.Sink // is told what the worker tells, after the object
+	node        *worker.Engine
+	object      *control.Object // nil: it is not shown to other terminals
+	server      *control.Server // nil: no socket
 }
 
 func lifeOf(node *worker.Engine, pod *v1.Pod, to worker.Sink) *Life {
-	return &Life{to: to, node: node, object: control.NewObject(pod)}
+	return &Life{Sink: to, node: node, object: control.NewObject(pod)}
 }
 
 func NewLife(node *worker.Engine, pod *v1.Pod, to worker.Sink) *Life {
@@ -103,19 +103,10 @@ func (l *Life) show(change func(*control.Object)) {
 
 func (l *Life) Status(status v1.PodStatus, step bool) {
 	l.show(func(o *control.Object) { o.Status(status) })
-	l.to.Status(status, step)
+	l.Sink.Status(status, step)
 }
 
 func (l *Life) Event(at time.Time, event lifecycle.RecordEvent) {
 	l.show(func(o *control.Object) { o.Event(at, event) })
-	l.to.Event(at, event)
+	l.Sink.Event(at, event)
 }
-
-// Report takes a line of the pod's story.
-func (l *Life) Report(at time.Time, r lifecycle.Report) { l.to.Report(at, r) }
-
-// Delete takes that nothing is left of what the pod's object stands for.
-func (l *Life) Delete() { l.to.Delete() }
-
-// Rests takes that the pod has ended and holds nothing of the node any more.
-func (l *Life) Rests() { l.to.Rests() }

@@ -46,8 +46,7 @@ func TestLinksOfAnotherAgent(t *testing.T) {
 	assert.Deep(t, "links after the end", want, linksIn(t, dir))
 }
 
-// TestLinksOfALifeBefore: what a life of the pod has linked that ended without removing it goes with the next life's first status, and
-// an agent that knows its folder does not read it again.
+// TestLinksOfALifeBefore: what a life of the pod has linked that ended without removing it goes with the next life's first status.
 func TestLinksOfALifeBefore(t *testing.T) {
 	folder := &LogLinksFolder{Dir: filepath.Join(t.TempDir(), "containers")}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "1"}}
@@ -61,8 +60,7 @@ func TestLinksOfALifeBefore(t *testing.T) {
 	shows(l, "c")
 	assert.Deep(t, "links after a restart", []string{"web_default_main-c.log"}, linksIn(t, folder.Dir))
 	l.Remove(pod, "/logs/default_web_1")
-	left := linksIn(t, folder.Dir)
-	assert.True(t, len(left) == 0 && len(folder.names) == 0, "left: %q, %q", left, folder.names)
+	assert.Empty(t, linksIn(t, folder.Dir), "left")
 }
 
 // TestFolderIsReadLater: a folder that can't be read is read the next time, and what an agent before has linked there goes.

@@ -2,6 +2,7 @@ package pods
 
 import (
 	"sync"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -9,33 +10,17 @@ import (
 	"github.com/lifepod/lifepod/roster/admit"
 )
 
-// resizes are the unanswered questions whether the node has room for a resize.
+// resizes are the questions whether the node has room for a resize.
 type resizes struct {
-	mu    sync.Mutex
-	next  int
-	asked map[int]chan<- *admit.Refusal
-}
-
-func (r *resizes) ask() (id int, answer <-chan *admit.Refusal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.next++
-	c := make(chan *admit.Refusal, 1)
-	r.asked[r.next] = c
-	return r.next, c
-}
-
-func (r *resizes) answer(id int, refusal *admit.Refusal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.asked[id] <- refusal
-	delete(r.asked, id)
+	asked      atomic.Int64 // how many there were
+	unanswered sync.Map     // of chan *admit.Refusal, by ID
 }
 
 // Room says whether the node has room for a pod that runs here to have other
 // resources (A-ACT-15).
 func (b *Inbox) Room(resized *v1.Pod) *admit.Refusal {
-	id, answer := b.resizes.ask()
+	id, answer := int(b.resizes.asked.Add(1)), make(chan *admit.Refusal, 1)
+	b.resizes.unanswered.Store(id, answer)
 	b.mail.Post(roster.ResizeAsked{ID: id, Pod: resized})
 	select {
 	case refusal := <-answer:
@@ -43,4 +28,9 @@ func (b *Inbox) Room(resized *v1.Pod) *admit.Refusal {
 	case <-b.closed: // nobody carries the resize out any more
 		return &admit.Refusal{Reason: v1.PodReasonDeferred, Message: "lifepod ends"}
 	}
+}
+
+func (b *Inbox) answerRoom(e roster.AnswerResize) {
+	answer, _ := b.resizes.unanswered.LoadAndDelete(e.ID)
+	answer.(chan *admit.Refusal) <- e.Refusal
 }

@@ -1,7 +1,11 @@
 package roster
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // asksAllocation says whether a pod asks for something that is given by name. One that only the
@@ -66,14 +70,10 @@ func (m *Machine) freeing(p *pod, name v1.ResourceName) (n int) {
 }
 
 func limits(pod *v1.Pod, name v1.ResourceName) bool {
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if _, has := list[i].Resources.Limits[name]; has {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(lifecycle.Containers(pod), func(c *v1.Container) bool {
+		_, has := c.Resources.Limits[name]
+		return has
+	})
 }
 
 // without is the Node as a pod is held against it: without the resources of which it was given

@@ -77,18 +77,14 @@ func takeRequests(containers, from []v1.Container) {
 // eachAllocated calls tell for each container whose allocated resources the status lists.
 func eachAllocated(pod *v1.Pod, status *v1.PodStatus, tell func(c *v1.Container, has v1.ResourceList)) {
 	has := map[string]v1.ResourceList{}
-	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
-		for i := range list {
-			if len(list[i].AllocatedResources) > 0 {
-				has[list[i].Name] = list[i].AllocatedResources
-			}
+	for _, c := range lifecycle.ContainerStatuses(status) {
+		if len(c.AllocatedResources) > 0 {
+			has[c.Name] = c.AllocatedResources
 		}
 	}
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if resources, found := has[list[i].Name]; found {
-				tell(&list[i], resources)
-			}
+	for _, c := range lifecycle.Containers(pod) {
+		if resources, found := has[c.Name]; found {
+			tell(c, resources)
 		}
 	}
 }
@@ -119,7 +115,7 @@ func listsPodRequests(pod *v1.Pod, status *v1.PodStatus) bool {
 // gaveBack says whether a pod holds less with its new status than before.
 func gaveBack(before, now *v1.PodStatus) bool {
 	ended := lifecycle.Terminal(now.Phase) && !lifecycle.Terminal(before.Phase)
-	resized := conditionOf(before, v1.PodResizeInProgress) != nil && conditionOf(now, v1.PodResizeInProgress) == nil
+	resized := lifecycle.Condition(before.Conditions, v1.PodResizeInProgress) != nil && lifecycle.Condition(now.Conditions, v1.PodResizeInProgress) == nil
 	return ended || resized || shrunk(before, now)
 }
 
@@ -149,13 +145,4 @@ func less(was, is v1.ResourceList) bool {
 		}
 	}
 	return false
-}
-
-func conditionOf(status *v1.PodStatus, kind v1.PodConditionType) *v1.PodCondition {
-	for i := range status.Conditions {
-		if status.Conditions[i].Type == kind {
-			return &status.Conditions[i]
-		}
-	}
-	return nil
 }

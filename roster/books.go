@@ -1,10 +1,10 @@
 package roster
 
 import (
-	"maps"
 	"slices"
 	"time"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/admit"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -123,7 +123,7 @@ func (a *account) same(b *account) bool {
 		equality.Semantic.DeepEqual(a.status.Resources, b.status.Resources) &&
 		slices.EqualFunc(a.status.InitContainerStatuses, b.status.InitContainerStatuses, sameResources) &&
 		slices.EqualFunc(a.status.ContainerStatuses, b.status.ContainerStatuses, sameResources) &&
-		equality.Semantic.DeepEqual(conditionOf(&a.status, v1.PodResizePending), conditionOf(&b.status, v1.PodResizePending))
+		equality.Semantic.DeepEqual(lifecycle.Condition(a.status.Conditions, v1.PodResizePending), lifecycle.Condition(b.status.Conditions, v1.PodResizePending))
 }
 
 // sameRequests says whether two versions of a pod ask for the same.
@@ -149,11 +149,4 @@ func podsOf(m *Machine, uids []types.UID) []*pod {
 	}
 	slices.SortFunc(list, earlier)
 	return slices.Compact(list)
-}
-
-func (b *books) clone() books {
-	return books{
-		entries: maps.Clone(b.entries), held: maps.Clone(b.held), idle: maps.Clone(b.idle), asking: maps.Clone(b.asking), until: maps.Clone(b.until),
-		open: slices.Clone(b.open), stale: slices.Clone(b.stale), changed: slices.Clone(b.changed), uncounted: maps.Clone(b.uncounted),
-	}
 }

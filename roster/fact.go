@@ -18,7 +18,10 @@ type Event struct {
 }
 
 // Fact is something that has happened, or an answer to an effect.
-type Fact interface{ fact() }
+type Fact interface {
+	// apply files the fact. If it is about a pod that is no longer known, it is ignored.
+	apply(m *Machine)
+}
 
 // Opened is the first fact of a node: what a previous agent left.
 type Opened struct {
@@ -181,30 +184,33 @@ type PodsMeasured struct {
 // Woke says that the time of the last WakeAt has come.
 type Woke struct{}
 
-func (Opened) fact()            {}
-func (Wanted) fact()            {}
-func (Unwanted) fact()          {}
-func (SourceHeard) fact()       {}
-func (NodeKnown) fact()         {}
-func (NodeRead) fact()          {}
-func (Allocated) fact()         {}
-func (Looked) fact()            {}
-func (Resumed) fact()           {}
-func (NotResumed) fact()        {}
-func (Recalled) fact()          {}
-func (Published) fact()         {}
-func (Rested) fact()            {}
-func (NothingLeft) fact()       {}
-func (Ended) fact()             {}
-func (FoundLater) fact()        {}
-func (Panicked) fact()          {}
-func (ResizeAsked) fact()       {}
-func (SpaceNeeded) fact()       {}
-func (ObjectsChanged) fact()    {}
-func (ShutdownBegan) fact()     {}
-func (ShutdownCancelled) fact() {}
-func (StatusesFlushed) fact()   {}
-func (Woke) fact()              {}
-func (NodeMeasured) fact()      {}
-func (Reclaimed) fact()         {}
-func (PodsMeasured) fact()      {}
+func (f Opened) apply(m *Machine)          { m.open(f) }
+func (f Wanted) apply(m *Machine)          { m.wanted(f) }
+func (f Unwanted) apply(m *Machine)        { m.unwanted(f.UID) }
+func (f SourceHeard) apply(m *Machine)     { m.sourceHeard(f.Source) }
+func (f NodeKnown) apply(m *Machine)       { m.node = f.Node }
+func (f FoundLater) apply(m *Machine)      { foundLater(m, f.Found) }
+func (Woke) apply(m *Machine)              { m.woke() }
+func (SpaceNeeded) apply(m *Machine)       { m.spaceNeeded() }
+func (ShutdownBegan) apply(m *Machine)     { m.shutdownBegan() }
+func (ShutdownCancelled) apply(m *Machine) { m.shutdownCancelled() }
+func (StatusesFlushed) apply(m *Machine)   { m.statusesFlushed() }
+func (f NodeMeasured) apply(m *Machine)    { m.nodeMeasured(f) }
+func (f Reclaimed) apply(m *Machine)       { m.reclaimed(f) }
+func (f PodsMeasured) apply(m *Machine)    { m.podsMeasured(f) }
+func (f ResizeAsked) apply(m *Machine)     { m.do(AnswerResize{ID: f.ID, Refusal: m.room(f.Pod)}) }
+
+func (f NodeRead) apply(m *Machine)    { m.ofPod(f.UID, func(p *pod) { m.nodeRead(p, f.Node) }) }
+func (f Allocated) apply(m *Machine)   { m.ofPod(f.UID, func(p *pod) { m.allocationAnswered(p, f) }) }
+func (f Looked) apply(m *Machine)      { m.ofPod(f.UID, func(p *pod) { m.looked(p, f) }) }
+func (f Resumed) apply(m *Machine)     { m.ofPod(f.UID, func(p *pod) { m.resumed(p, f.Status) }) }
+func (f NotResumed) apply(m *Machine)  { m.ofPod(f.UID, func(p *pod) { m.notResumed(p, f.Err) }) }
+func (f Recalled) apply(m *Machine)    { m.ofPod(f.UID, func(p *pod) { m.recalled(p, f.Remembered) }) }
+func (f Published) apply(m *Machine)   { m.ofPod(f.UID, func(p *pod) { m.published(p, f.Status) }) }
+func (f Rested) apply(m *Machine)      { m.ofPod(f.UID, m.restedNow) }
+func (f NothingLeft) apply(m *Machine) { m.ofPod(f.UID, m.deleteObject) }
+func (f Ended) apply(m *Machine)       { m.ofPod(f.UID, m.ended) }
+func (f Panicked) apply(m *Machine)    { m.ofPod(f.UID, func(p *pod) { m.panicked(p, f.Err) }) }
+func (f ObjectsChanged) apply(m *Machine) {
+	m.ofPod(f.UID, func(p *pod) { m.objectsChanged(p, f.Because) })
+}

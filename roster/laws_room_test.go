@@ -42,7 +42,7 @@ func (p place) resumed(uid types.UID, status *v1.PodStatus) {
 
 // defers says that a status tells of a resize that waits for room.
 func defers(status *v1.PodStatus) bool {
-	pending := conditionOf(status, v1.PodResizePending)
+	pending := lifecycle.Condition(status.Conditions, v1.PodResizePending)
 	return pending != nil && pending.Reason == v1.PodReasonDeferred
 }
 

@@ -1,8 +1,6 @@
 package roster
 
 import (
-	"fmt"
-	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -77,82 +75,12 @@ func New(options Options) *Machine {
 func (m *Machine) Step(e Event) []Effect {
 	m.now, m.effects = e.At, nil
 	m.books.changed = m.books.changed[:0]
-	m.apply(e.Fact)
+	e.Fact.apply(m)
 	m.releaseDone()
 	m.advanceShutdown()
 	m.recordBoot()
 	m.wake()
 	return m.effects
-}
-
-func (m *Machine) apply(fact Fact) {
-	switch f := fact.(type) {
-	case Opened:
-		m.open(f)
-	case Wanted:
-		m.wanted(f)
-	case Unwanted:
-		m.unwanted(f.UID)
-	case SourceHeard:
-		m.sourceHeard(f.Source)
-	case NodeKnown:
-		m.node = f.Node
-	case Woke:
-		m.woke()
-	case SpaceNeeded:
-		m.spaceNeeded()
-	case ShutdownBegan:
-		m.shutdownBegan()
-	case ShutdownCancelled:
-		m.shutdownCancelled()
-	case StatusesFlushed:
-		m.statusesFlushed()
-	case NodeMeasured:
-		m.nodeMeasured(f)
-	case Reclaimed:
-		m.reclaimed(f)
-	case PodsMeasured:
-		m.podsMeasured(f)
-	case ResizeAsked:
-		m.do(AnswerResize{ID: f.ID, Refusal: m.room(f.Pod)})
-	default:
-		m.applyToPod(fact)
-	}
-}
-
-// applyToPod applies a fact about one pod. If the pod is no longer known, the fact is
-// ignored.
-func (m *Machine) applyToPod(fact Fact) {
-	switch f := fact.(type) {
-	case FoundLater:
-		foundLater(m, f.Found)
-	case NodeRead:
-		m.ofPod(f.UID, func(p *pod) { m.nodeRead(p, f.Node) })
-	case Allocated:
-		m.ofPod(f.UID, func(p *pod) { m.allocationAnswered(p, f) })
-	case Looked:
-		m.ofPod(f.UID, func(p *pod) { m.looked(p, f) })
-	case Resumed:
-		m.ofPod(f.UID, func(p *pod) { m.resumed(p, f.Status) })
-	case NotResumed:
-		m.ofPod(f.UID, func(p *pod) { m.notResumed(p, f.Err) })
-	case Recalled:
-		m.ofPod(f.UID, func(p *pod) { m.recalled(p, f.Remembered) })
-	case Published:
-		m.ofPod(f.UID, func(p *pod) { m.published(p, f.Status) })
-	case Rested:
-		m.ofPod(f.UID, m.restedNow)
-	case NothingLeft:
-		m.ofPod(f.UID, m.deleteObject)
-	case Ended:
-		m.ofPod(f.UID, m.ended)
-	case Panicked:
-		m.ofPod(f.UID, func(p *pod) { m.panicked(p, f.Err) })
-	case ObjectsChanged:
-		m.ofPod(f.UID, func(p *pod) { m.objectsChanged(p, f.Because) })
-	default:
-		panic(fmt.Sprintf("roster: no way to file %T", fact))
-	}
 }
 
 func (m *Machine) ofPod(uid types.UID, file func(*pod)) {
@@ -225,17 +153,4 @@ func (m *Machine) woke() {
 		}
 	}
 	m.beginAll()
-}
-
-// Clone returns an independent copy.
-func (m *Machine) Clone() *Machine {
-	c := *m
-	c.books = m.books.clone()
-	c.heard, c.found, c.effects = maps.Clone(m.heard), maps.Clone(m.found), nil
-	c.pods, c.books.order = make(map[types.UID]*pod, len(m.pods)), make(order, len(m.books.order))
-	for i, p := range m.books.order {
-		copied := *p
-		c.pods[p.uid], c.books.order[i] = &copied, &copied
-	}
-	return &c
 }

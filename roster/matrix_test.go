@@ -27,11 +27,11 @@ const matrixFile = "testdata/matrix"
 func TestMatrix(t *testing.T) {
 	tr := &transcript{facts: map[string]bool{}, effects: map[string]bool{}}
 	tr.run(t, matrixFile)
-	for kind, seen := range map[string]map[string]bool{"fact": tr.facts, "effect": tr.effects} {
-		declared := declaredWith(t, kind)
-		assert.True(t, len(declared) != 0, "no type of %s is declared", kind)
+	for method, seen := range map[string]map[string]bool{"apply": tr.facts, "effect": tr.effects} {
+		declared := declaredWith(t, method)
+		assert.True(t, len(declared) != 0, "no type has a method %s", method)
 		for _, name := range declared {
-			assert.True(t, seen[name], "%s %s is nowhere in the matrix", kind, name)
+			assert.True(t, seen[name], "%s is nowhere in the matrix", name)
 		}
 	}
 	text := assert.Get(os.ReadFile(matrixFile)).Must(t)

@@ -136,7 +136,7 @@ func (m *Machine) deferred() []admit.Resize {
 			continue
 		}
 		r := admit.Resize{Requested: p.resize.deferred, Allocated: p.allocated()}
-		if pending := conditionOf(&p.status, v1.PodResizePending); pending != nil {
+		if pending := lifecycle.Condition(p.status.Conditions, v1.PodResizePending); pending != nil {
 			r.PendingSince = pending.LastTransitionTime.Time
 		}
 		list = append(list, r)
@@ -171,7 +171,7 @@ func (m *Machine) published(p *pod, status v1.PodStatus) {
 // that is not heard yet has not told of the request, and a file never does. A status of a newer
 // generation that waits for room as well still asks for it: another field was changed.
 func (r *resize) overtaken(status *v1.PodStatus) {
-	pending := conditionOf(status, v1.PodResizePending)
+	pending := lifecycle.Condition(status.Conditions, v1.PodResizePending)
 	waits := pending != nil && pending.Reason == v1.PodReasonDeferred
 	if r.deferred != nil && status.ObservedGeneration > r.deferred.Generation && !waits {
 		r.deferred = nil

@@ -215,7 +215,7 @@ func (w *world) resume(e Resume, resumable bool) {
 		w.post(NotResumed{UID: uid, Err: errUnreadable})
 		return
 	}
-	w.workers[uid] = &worker{source: e.Source, pod: e.Pod, newest: k.newest, ends: e.Checkpoint.Deleted, status: k.status, judged: conditionOf(&k.status, v1.PodResizePending) != nil}
+	w.workers[uid] = &worker{source: e.Source, pod: e.Pod, newest: k.newest, ends: e.Checkpoint.Deleted, status: k.status, judged: lifecycle.Condition(k.status.Conditions, v1.PodResizePending) != nil}
 	w.post(Resumed{UID: uid, Status: k.status})
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
 
@@ -14,20 +13,12 @@ import (
 
 // admission is the first fact of a pod's life (A-ADM-1).
 func (h *executor) admission() lifecycle.Fact {
-	if refusal := h.engine.refusal(h.pod); refusal != nil {
-		return lifecycle.Rejected(*refusal)
+	if host := h.engine.Admission.Host; host != nil {
+		if refusal := admit.Check(h.pod, *host); refusal != nil {
+			return lifecycle.Rejected(*refusal)
+		}
 	}
 	return lifecycle.Accepted{}
-}
-
-// Admits says whether a new pod would be accepted. An adopted one is not asked about.
-func (n *Engine) Admits(pod *v1.Pod) bool { return n.refusal(pod) == nil }
-
-func (n *Engine) refusal(pod *v1.Pod) *admit.Refusal {
-	if n.Admission.Host == nil {
-		return nil
-	}
-	return admit.Check(pod, *n.Admission.Host)
 }
 
 // runtimeHandler is that of the pod's RuntimeClass, else the engine's; empty for the runtime's

@@ -207,11 +207,9 @@ func containerSpec(pod *v1.Pod, name string) *v1.Container {
 // findContainer finds a container of any kind by its name, nil if the pod has
 // none: the runtime may have one that somebody else labelled as the pod's.
 func findContainer(pod *v1.Pod, name string) *v1.Container {
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if list[i].Name == name {
-				return &list[i]
-			}
+	for _, c := range lifecycle.Containers(pod) {
+		if c.Name == name {
+			return c
 		}
 	}
 	for i := range pod.Spec.EphemeralContainers {

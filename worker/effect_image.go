@@ -3,8 +3,8 @@ package worker
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -62,7 +62,7 @@ func (h *executor) pullImage(ctx context.Context, e lifecycle.PullImage) lifecyc
 
 func (h *executor) progress(image string) func(images.Progress) {
 	return func(p images.Progress) {
-		h.pulls.moved(image, p)
+		h.pulls.Store(image, p)
 		h.post(nowMoved{})
 		if h.engine.PullProgress != nil {
 			h.engine.PullProgress(h.pod, image, p)
@@ -71,7 +71,7 @@ func (h *executor) progress(image string) func(images.Progress) {
 }
 
 func (h *executor) pullEnded(image string) {
-	h.pulls.forget(image)
+	h.pulls.Delete(image)
 	if h.engine.PullProgress != nil {
 		h.engine.PullProgress(h.pod, image, images.Progress{})
 	}
@@ -81,34 +81,15 @@ func (h *executor) pullEnded(image string) {
 // or a hook's output is held.
 type nowMoved struct{}
 
-// pulls are those under way, by image.
-type pulls struct {
-	mu sync.Mutex
-	by map[string]images.Progress
-}
-
-func (p *pulls) moved(image string, progress images.Progress) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.by == nil {
-		p.by = map[string]images.Progress{}
-	}
-	p.by[image] = progress
-}
-
-func (p *pulls) forget(image string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.by, image)
-}
+// pulls are those under way, by image: of images.Progress.
+type pulls struct{ sync.Map }
 
 // list is how far they are, for the journal.
 func (p *pulls) list() (list []journal.Pull) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, image := range slices.Sorted(maps.Keys(p.by)) {
-		list = append(list, pullOf(image, p.by[image]))
+	for image, at := range p.Range {
+		list = append(list, pullOf(image.(string), at.(images.Progress)))
 	}
+	slices.SortFunc(list, func(a, b journal.Pull) int { return strings.Compare(a.Image, b.Image) })
 	return list
 }
 

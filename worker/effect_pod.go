@@ -189,11 +189,7 @@ func (h *executor) sandboxConfig(attempt uint32, handler string) (*runtimeapi.Po
 			return nil, nil, err
 		}
 	}
-	dns, refused := netidentity.DNS(h.pod, h.engine.DNS.Cluster, resolver)
-	var warnings []lifecycle.Warning
-	for _, w := range refused {
-		warnings = append(warnings, lifecycle.Warning(w))
-	}
+	dns, warnings := netidentity.DNS(h.pod, h.engine.DNS.Cluster, resolver)
 	var groups []int64
 	if known := h.groups.Load(); known != nil {
 		groups = *known

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,9 +40,11 @@ type results struct {
 	unmounted bool
 	sandbox   *runtimeapi.PodSandboxConfig // by createSandbox, for createContainer; nil if another lifepod created it
 	attempt   uint32                       // of the sandbox that another lifepod created
-	created   runningReports               // by events, for startContainer
-	pulls     pulls                        // by pullImage, for the journal
-	held      heldHooks                    // by runHook, for the journal
+	// created is what events report about created containers, by ID, for startContainer: so the first status of a
+	// running container is complete. Of *lifecycle.ContainerRunning.
+	created sync.Map
+	pulls   pulls     // by pullImage, for the journal
+	held    heldHooks // by runHook, for the journal
 }
 
 // of is the same executor for a changed pod.

@@ -42,12 +42,8 @@ type Cgroups interface {
 	Expect() (end func())
 }
 
-// Objects looks up ConfigMaps and Secrets; a missing one is an error for which
-// apierrors.IsNotFound holds.
-type Objects interface {
-	ConfigMap(namespace, name string) (*v1.ConfigMap, error)
-	Secret(namespace, name string) (*v1.Secret, error)
-}
+// Objects looks up ConfigMaps and Secrets.
+type Objects = criconfig.Objects
 
 // RuntimeClasses looks up the handler of a RuntimeClass; a class that is not
 // there is an error (A-CRI-13).

@@ -152,9 +152,7 @@ func (e *Events) tell(all cri.Overview, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for uid, w := range e.workers {
-		if g := (podDigest{digest: all[uid], failed: err != nil}); w.hasUseFor(g) {
-			w.mail.Post(g)
-		}
+		w.mail.Post(podDigest{digest: all[uid], failed: err != nil})
 	}
 }
 
@@ -200,7 +198,7 @@ func (w *Worker) notice(event *runtimeapi.ContainerEventResponse) {
 		}
 		switch status.GetState() {
 		case runtimeapi.ContainerState_CONTAINER_CREATED:
-			w.results.created.put(runningFact(status))
+			w.results.created.Store(status.GetId(), new(runningFact(status)))
 		case runtimeapi.ContainerState_CONTAINER_RUNNING:
 			w.mail.Post(runningFact(status))
 		case runtimeapi.ContainerState_CONTAINER_EXITED:

@@ -3,7 +3,6 @@ package worker
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,7 +43,7 @@ func (h *executor) describeExit(status *runtimeapi.ContainerStatus) lifecycle.Co
 func (h *executor) terminationMessage(status *runtimeapi.ContainerStatus) string {
 	name, attempt := status.GetMetadata().GetName(), status.GetMetadata().GetAttempt()
 	file := h.terminationLogOf(status)
-	own, err := readTail(file, maxTerminationMessage)
+	own, err := podlog.FileTail(file, maxTerminationMessage)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		own = fmt.Sprintf("Error on reading termination log %s: %v", file, err)
 	}
@@ -81,20 +80,6 @@ func (h *executor) fallsBackToLogs(name string, status *runtimeapi.ContainerStat
 	spec := findContainer(h.pod, name)
 	return spec != nil && spec.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError &&
 		status.GetExitCode() != 0 && status.GetReason() != "ContainerCannotRun"
-}
-
-// readTail returns the end of a file, at most n bytes.
-func readTail(path string, n int64) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = f.Close() }() // only read
-	if size, err := f.Seek(0, io.SeekEnd); err == nil {
-		_, _ = f.Seek(max(0, size-n), io.SeekStart)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, n))
-	return string(data), err
 }
 
 // lastLines returns the last lines that the container wrote, without the CRI log's

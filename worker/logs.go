@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/podlog"
 )
@@ -34,15 +35,11 @@ func (h *executor) watchLogs(status *v1.PodStatus) {
 		return
 	}
 	var running []podlog.RotatedLog
-	for _, list := range [][]v1.ContainerStatus{
-		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
-	} {
-		for i := range list {
-			if c := &list[i]; c.State.Running != nil {
-				_, id, _ := strings.Cut(c.ContainerID, "://")
-				path := criconfig.ContainerLogPath(c.Name, int(c.RestartCount))
-				running = append(running, podlog.RotatedLog{ContainerID: id, Path: filepath.Join(h.engine.Config.PodLogDirectory(h.pod), path)})
-			}
+	for _, c := range lifecycle.ContainerStatuses(status) {
+		if c.State.Running != nil {
+			_, id, _ := strings.Cut(c.ContainerID, "://")
+			path := criconfig.ContainerLogPath(c.Name, int(c.RestartCount))
+			running = append(running, podlog.RotatedLog{ContainerID: id, Path: filepath.Join(h.engine.Config.PodLogDirectory(h.pod), path)})
 		}
 	}
 	h.engine.Logs.Watch(h.pod.UID, running)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -18,47 +17,20 @@ func (h *executor) describe() cri.Describe {
 	return cri.Describe{Exit: h.describeExit, Running: runningFact}
 }
 
-// runningReports keeps what events report about created containers until they are started,
-// so that the first status of a running container is complete.
-type runningReports struct {
-	mu sync.Mutex
-	by map[string]lifecycle.ContainerRunning // by ID
-}
-
-func (s *runningReports) put(f lifecycle.ContainerRunning) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.by == nil {
-		s.by = map[string]lifecycle.ContainerRunning{}
-	}
-	s.by[f.ContainerID] = f
-}
-
-// take returns and forgets what is known of a container; nil if nothing is.
-func (s *runningReports) take(id string) *lifecycle.ContainerRunning {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f, found := s.by[id]
-	if !found {
-		return nil
-	}
-	delete(s.by, id)
-	return &f
-}
-
 // reportedOf is what is known of a container that was started. If no event has told of
 // it, events are being lost, as while their stream is new: then the runtime is asked.
 func (h *executor) reportedOf(ctx context.Context, id string, err error) *lifecycle.ContainerRunning {
-	fact := h.created.take(id)
-	if fact != nil || err != nil {
-		return fact
+	if reported, found := h.created.LoadAndDelete(id); found {
+		return reported.(*lifecycle.ContainerRunning)
+	}
+	if err != nil {
+		return nil
 	}
 	answer, err := h.engine.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})
 	if err != nil {
 		return nil // a snapshot will show it
 	}
-	asked := runningFact(answer.GetStatus())
-	return &asked
+	return new(runningFact(answer.GetStatus()))
 }
 
 // runningFact is what a container's status adds to what is known (A-CST-4, A-CST-16).

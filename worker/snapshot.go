@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
@@ -15,13 +14,6 @@ type snapshots struct {
 	again    bool   // another is wanted: the one under way may have begun too early
 	digest   uint64 // of what the runtime had of the pod when it was last looked at
 	quiet    int    // how many there were since anything has happened
-	idle     idleDigest
-}
-
-// idleDigest is what others may know: whether the worker has no use for a digest like the last one.
-type idleDigest struct {
-	is     atomic.Bool
-	digest atomic.Uint64
 }
 
 // Looks has room for so many snapshots at the same time that no machine has asked for; nil: for any number. After a look at all pods
@@ -56,18 +48,6 @@ func (w *Worker) compareDigest(ctx context.Context, g podDigest) {
 	if w.snapshots.quiet < cri.UnchangedEnough {
 		w.takeSnapshot(ctx)
 	}
-}
-
-// publishIdle tells who looks at all pods what the worker has no use for.
-func (w *Worker) publishIdle() {
-	w.snapshots.idle.digest.Store(w.snapshots.digest)
-	w.snapshots.idle.is.Store(w.snapshots.quiet >= cri.UnchangedEnough && !w.memory.failed)
-}
-
-// hasUseFor says whether a look at all pods may tell the worker anything.
-func (w *Worker) hasUseFor(g podDigest) bool {
-	idle := &w.snapshots.idle
-	return !idle.is.Load() || !g.failed && g.digest != idle.digest.Load()
 }
 
 // learned notes that the machine has learned something. What it learns again and

@@ -58,14 +58,8 @@ type Worker struct {
 	hasBegun  bool          // its first step is done
 	end       lifecycle.End // final when Run has returned without an error
 
-	underWay  cancels
+	underWay  sync.Map  // of context.CancelFunc: the effects under way, by ID
 	simulated Simulated // nil: the pod has containers
-}
-
-// cancels are the effects under way, by ID; Cancel ends one.
-type cancels struct {
-	mu sync.Mutex
-	by map[lifecycle.EffectID]context.CancelFunc
 }
 
 // NewWorker prepares the worker of a pod that was defaulted and validated.
@@ -88,7 +82,6 @@ func (n *Engine) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 		machine:  lifecycle.New(pod, h.options()),
 		clock:    n.newClock(),
 		podSpan:  podSpan{tracer: n.Tracer},
-		underWay: cancels{by: map[lifecycle.EffectID]context.CancelFunc{}},
 	}
 	if n.Simulated != nil {
 		w.simulated = n.Simulated(pod, func(fact lifecycle.Fact) { mail.Post(fact) })
@@ -131,7 +124,6 @@ func (w *Worker) Run(ctx context.Context) error {
 			for _, item := range w.mail.Take() {
 				w.receive(ctx, item)
 			}
-			w.publishIdle()
 			if w.machine.Stage() != lifecycle.Gone { // else Close says that all is handled
 				w.mail.Handled()
 			}
@@ -311,7 +303,9 @@ func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
 	deadline := w.executor.deadline(e)
 	ctx, cancel := context.WithCancel(ctx)
 	id := e.EffectID()
-	w.underWay.add(id, cancel)
+	if id != 0 {
+		w.underWay.Store(id, cancel)
+	}
 	executor := w.executor
 	ctx, span := w.podSpan.within(ctx, executor.pod, e)
 	w.beside(e, func() {
@@ -325,7 +319,7 @@ func (w *Worker) begin(ctx context.Context, e lifecycle.Effect) {
 		if executor.engine.Watch != nil {
 			executor.engine.Watch.Carried(executor.pod, e, fact, time.Since(began))
 		}
-		w.underWay.forget(id)
+		w.underWay.Delete(id)
 		w.mail.Post(fact)
 	})
 }
@@ -335,27 +329,7 @@ func (w *Worker) cancel(id lifecycle.EffectID) {
 		w.simulated.Cancel(id)
 		return
 	}
-	w.underWay.cancel(id)
-}
-
-func (c *cancels) add(id lifecycle.EffectID, cancel context.CancelFunc) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if id != 0 {
-		c.by[id] = cancel
-	}
-}
-
-func (c *cancels) forget(id lifecycle.EffectID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.by, id)
-}
-
-func (c *cancels) cancel(id lifecycle.EffectID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if cancel := c.by[id]; cancel != nil {
-		cancel()
+	if cancel, there := w.underWay.Load(id); there {
+		cancel.(context.CancelFunc)()
 	}
 }

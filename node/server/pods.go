@@ -48,24 +48,23 @@ func (s *Server) runningPods(w http.ResponseWriter, r *http.Request) {
 // running makes pods of what runs, by namespace and name.
 func running(sandboxes []*runtimeapi.PodSandbox, containers []*runtimeapi.Container) *v1.PodList {
 	pods := map[string]*v1.Pod{}
-	of := func(uid types.UID, namespace, name string) *v1.Pod {
-		if pods[string(uid)] == nil {
-			pods[string(uid)] = &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Namespace: namespace, Name: name}}
+	of := func(labels map[string]string) *v1.Pod {
+		uid := labels[criconfig.PodUIDLabel]
+		if pods[uid] == nil && uid != "" { // else something else runs on the same runtime
+			pods[uid] = &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+				UID: types.UID(uid), Namespace: labels[criconfig.PodNamespaceLabel], Name: labels[criconfig.PodNameLabel],
+			}}
 		}
-		return pods[string(uid)]
+		return pods[uid]
 	}
 	for _, sandbox := range sandboxes {
-		if id, err := criconfig.ParseSandbox(sandbox.Labels); err == nil {
-			of(id.PodUID, id.PodNamespace, id.PodName)
-		}
+		of(sandbox.Labels)
 	}
 	for _, container := range containers {
-		id, err := criconfig.ParseContainer(container.Labels, container.Annotations)
-		if err != nil {
-			continue
+		name := container.Labels[criconfig.ContainerNameLabel]
+		if pod := of(container.Labels); pod != nil && name != "" {
+			pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: name, Image: container.GetImage().GetImage()})
 		}
-		pod := of(id.PodUID, id.PodNamespace, id.PodName)
-		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: id.ContainerName, Image: container.GetImage().GetImage()})
 	}
 	list := newList()
 	for _, pod := range pods {

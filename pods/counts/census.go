@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 var (
@@ -31,7 +33,7 @@ func (c Census) Collect(out chan<- prometheus.Metric) {
 		if slices.ContainsFunc(status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue }) {
 			areReady++
 		}
-		for _, s := range allStatuses(status) {
+		for _, s := range lifecycle.ContainerStatuses(status) {
 			if w := s.State.Waiting; w != nil && w.Reason != "" {
 				reasons[w.Reason]++
 			}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // milestone is one of a pod's start.
@@ -39,7 +41,7 @@ func (c *Counts) Status(pod *v1.Pod, before, after *v1.PodStatus) {
 
 // remember takes what has happened before this lifepod.
 func (l *life) remember(status *v1.PodStatus) {
-	for _, s := range allStatuses(status) {
+	for _, s := range lifecycle.ContainerStatuses(status) {
 		l.counted[s.Name] = s.RestartCount
 		for _, t := range ends(s) {
 			l.known[t.ContainerID] = true
@@ -66,7 +68,7 @@ func (c *Counts) start(pod *v1.Pod, l *life, status *v1.PodStatus, now time.Time
 
 // restarted counts restarts, and measures from an exit to the next run.
 func (c *Counts) restarted(l *life, status *v1.PodStatus, now time.Time) {
-	for _, s := range allStatuses(status) {
+	for _, s := range lifecycle.ContainerStatuses(status) {
 		for _, t := range ends(s) {
 			if t.ContainerID != "" && !l.known[t.ContainerID] {
 				l.known[t.ContainerID] = true
@@ -89,7 +91,7 @@ func (c *Counts) restarted(l *life, status *v1.PodStatus, now time.Time) {
 // forget drops the ends that no status names any more.
 func (l *life) forget(status *v1.PodStatus) {
 	named := map[string]bool{}
-	for _, s := range allStatuses(status) {
+	for _, s := range lifecycle.ContainerStatuses(status) {
 		for _, t := range ends(s) {
 			named[t.ContainerID] = true
 		}
@@ -98,7 +100,7 @@ func (l *life) forget(status *v1.PodStatus) {
 }
 
 // cause is why a container was restarted.
-func (l *life) cause(s v1.ContainerStatus) string {
+func (l *life) cause(s *v1.ContainerStatus) string {
 	if cause := l.causes[s.Name]; cause != "" {
 		return cause
 	}
@@ -130,15 +132,10 @@ func (c *Counts) restartAll(l *life, status *v1.PodStatus, now time.Time) {
 }
 
 func allRun(status *v1.PodStatus) bool {
-	runs := func(s v1.ContainerStatus) bool { return s.State.Running != nil }
-	return len(status.ContainerStatuses) > 0 && !slices.ContainsFunc(status.ContainerStatuses, func(s v1.ContainerStatus) bool { return !runs(s) })
+	return len(status.ContainerStatuses) > 0 && !slices.ContainsFunc(status.ContainerStatuses, func(s v1.ContainerStatus) bool { return s.State.Running == nil })
 }
 
-func allStatuses(status *v1.PodStatus) []v1.ContainerStatus {
-	return slices.Concat(status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses)
-}
-
-func ends(s v1.ContainerStatus) (list []*v1.ContainerStateTerminated) {
+func ends(s *v1.ContainerStatus) (list []*v1.ContainerStateTerminated) {
 	for _, state := range []v1.ContainerState{s.LastTerminationState, s.State} {
 		if state.Terminated != nil {
 			list = append(list, state.Terminated)

@@ -1,6 +1,7 @@
 package counts
 
 import (
+	"reflect"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -28,55 +29,34 @@ func (c *Counts) Carried(pod *v1.Pod, effect lifecycle.Effect, answer lifecycle.
 	}
 }
 
-// stepOf is the label of an effect; empty for what is not a step of a pod's life, such as a probe.
+// steps are the labels of effects. What has none, such as a probe, is no step of a pod's life.
+var steps = map[reflect.Type]string{
+	reflect.TypeFor[lifecycle.EnsureCgroup]():    "create_cgroup",
+	reflect.TypeFor[lifecycle.RemoveCgroup]():    "remove_cgroup",
+	reflect.TypeFor[lifecycle.MountVolumes]():    "mount_volumes",
+	reflect.TypeFor[lifecycle.UnmountVolumes]():  "unmount_volumes",
+	reflect.TypeFor[lifecycle.PrepareClaims]():   "prepare_claims",
+	reflect.TypeFor[lifecycle.UnprepareClaims](): "unprepare_claims",
+	reflect.TypeFor[lifecycle.InspectImage]():    "inspect_image",
+	reflect.TypeFor[lifecycle.PullImage]():       "pull_image",
+	reflect.TypeFor[lifecycle.CreateSandbox]():   "create_sandbox",
+	reflect.TypeFor[lifecycle.StopSandbox]():     "stop_sandbox",
+	reflect.TypeFor[lifecycle.RemoveSandbox]():   "remove_sandbox",
+	reflect.TypeFor[lifecycle.CreateContainer](): "create_container",
+	reflect.TypeFor[lifecycle.StartContainer]():  "start_container",
+	reflect.TypeFor[lifecycle.StopContainer]():   "stop_container",
+	reflect.TypeFor[lifecycle.RemoveContainer](): "remove_container",
+	reflect.TypeFor[lifecycle.ResizeContainer](): "resize_container",
+}
+
 func stepOf(effect lifecycle.Effect) string {
-	switch e := effect.(type) {
-	case lifecycle.EnsureCgroup:
-		return "create_cgroup"
-	case lifecycle.RemoveCgroup:
-		return "remove_cgroup"
-	case lifecycle.MountVolumes:
-		return "mount_volumes"
-	case lifecycle.UnmountVolumes:
-		return "unmount_volumes"
-	case lifecycle.PrepareClaims:
-		return "prepare_claims"
-	case lifecycle.UnprepareClaims:
-		return "unprepare_claims"
-	case lifecycle.InspectImage:
-		return "inspect_image"
-	case lifecycle.PullImage:
-		return "pull_image"
-	case lifecycle.RunHook:
+	if e, is := effect.(lifecycle.RunHook); is {
 		if e.Hook == lifecycle.PostStart {
 			return "post_start_hook"
 		}
 		return "pre_stop_hook"
 	}
-	return stepOfRuntime(effect)
-}
-
-// stepOfRuntime is the label of an effect that the runtime carries out.
-func stepOfRuntime(effect lifecycle.Effect) string {
-	switch effect.(type) {
-	case lifecycle.CreateSandbox:
-		return "create_sandbox"
-	case lifecycle.StopSandbox:
-		return "stop_sandbox"
-	case lifecycle.RemoveSandbox:
-		return "remove_sandbox"
-	case lifecycle.CreateContainer:
-		return "create_container"
-	case lifecycle.StartContainer:
-		return "start_container"
-	case lifecycle.StopContainer:
-		return "stop_container"
-	case lifecycle.RemoveContainer:
-		return "remove_container"
-	case lifecycle.ResizeContainer:
-		return "resize_container"
-	}
-	return ""
+	return steps[reflect.TypeOf(effect)]
 }
 
 func resultOf(failure *lifecycle.Failure) string {

@@ -1,7 +1,6 @@
 package admit
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -98,7 +97,7 @@ func checkFit(pod *v1.Pod, host Host) *Refusal {
 			continue
 		}
 		if request.Cmp(capacity) > 0 {
-			return insufficientResource(name, amount(name, requests), amount(name, host.Allocatable))
+			return Failure{Resource: name, Requested: amount(name, requests), Capacity: amount(name, host.Allocatable)}.Refusal()
 		}
 	}
 	return nil
@@ -122,11 +121,4 @@ func amount(name v1.ResourceName, list v1.ResourceList) int64 {
 		return quantity.MilliValue()
 	}
 	return quantity.Value()
-}
-
-func insufficientResource(name v1.ResourceName, requested, capacity int64) *Refusal {
-	return &Refusal{
-		Reason:  "OutOf" + string(name),
-		Message: fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, requested, 0, capacity),
-	}
 }

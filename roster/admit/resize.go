@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -105,7 +106,7 @@ func RetryOrder(pending []Resize) {
 	slices.SortStableFunc(pending, func(a, b Resize) int {
 		return cmp.Or(
 			falseFirst(a.increases(), b.increases()),
-			cmp.Compare(priority(b.Requested), priority(a.Requested)),
+			cmp.Compare(corev1.PodPriority(b.Requested), corev1.PodPriority(a.Requested)),
 			falseFirst(!isGuaranteed(a.Requested), !isGuaranteed(b.Requested)),
 			falseFirst(a.PendingSince.IsZero(), b.PendingSince.IsZero()),
 			a.PendingSince.Compare(b.PendingSince),
@@ -130,10 +131,3 @@ func (r Resize) increases() bool {
 }
 
 func isGuaranteed(pod *v1.Pod) bool { return lifecycle.QOSClass(pod) == v1.PodQOSGuaranteed }
-
-func priority(pod *v1.Pod) int32 {
-	if pod.Spec.Priority == nil {
-		return 0
-	}
-	return *pod.Spec.Priority
-}

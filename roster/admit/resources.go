@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // insufficient compares what the pod requests, overhead included, with what the
@@ -55,12 +57,10 @@ func withoutClaimed(pod *v1.Pod) *v1.Pod {
 		return pod
 	}
 	pod = pod.DeepCopy()
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for _, c := range list {
-			for _, mapping := range claimed.RequestMappings {
-				if mapping.ContainerName == c.Name {
-					delete(c.Resources.Requests, v1.ResourceName(mapping.ResourceName))
-				}
+	for _, c := range lifecycle.Containers(pod) {
+		for _, mapping := range claimed.RequestMappings {
+			if mapping.ContainerName == c.Name {
+				delete(c.Resources.Requests, v1.ResourceName(mapping.ResourceName))
 			}
 		}
 	}

@@ -8,39 +8,23 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
-// MemoryAdmission is the admission of one pod: what it changes holds when it is committed.
-type MemoryAdmission struct {
-	state MemoryState
-	// reusable is the memory of init containers of the pod, which have ended when its other
-	// containers start, by the nodes on which it is.
-	reusable map[Mask]amounts
-}
-
-var _ Provider = (*MemoryAdmission)(nil)
-
-// Admit begins the admission of a pod.
-func (s *StaticMemory) Admit() *MemoryAdmission {
-	return &MemoryAdmission{state: s.state.Clone(), reusable: map[Mask]amounts{}}
-}
-
-// Commit takes over what an admission that was begun last has given.
-func (s *StaticMemory) Commit(a *MemoryAdmission) { s.state = a.state }
+var _ Provider = (*StaticMemory)(nil)
 
 // Allocate keeps memory for a container.
-func (a *MemoryAdmission) Allocate(pod *v1.Pod, container *v1.Container, hint Hint) error {
+func (s *StaticMemory) Allocate(pod *v1.Pod, container *v1.Container, hint Hint) error {
 	if !keeps(pod) {
 		return nil
 	}
 	uid := string(pod.UID)
-	if blocks := a.state.Given[uid][container.Name]; blocks != nil {
-		a.reuse(pod, container, blocks)
+	if blocks := s.state.Given[uid][container.Name]; blocks != nil {
+		s.reuse(pod, container, blocks)
 		return nil
 	}
 	wants, err := containerMemory(container)
 	if err != nil {
 		return err
 	}
-	best, err := a.place(wants, hint)
+	best, err := s.place(wants, hint)
 	if err != nil {
 		return err
 	}
@@ -48,11 +32,11 @@ func (a *MemoryAdmission) Allocate(pod *v1.Pod, container *v1.Container, hint Hi
 	for _, name := range sortedNames(wants) {
 		size := wants[name]
 		blocks = append(blocks, Block{NUMAAffinity: best.Nodes(), Type: name, Size: size})
-		a.state.hold(best.Nodes(), name, size-min(size, a.reusable[best][name]))
+		s.state.hold(best.Nodes(), name, size-min(size, s.reusable[best][name]))
 	}
-	a.reuse(pod, container, blocks)
-	a.state.give(uid, container.Name, blocks)
-	a.shrinkInits(pod, container, blocks)
+	s.reuse(pod, container, blocks)
+	s.state.give(uid, container.Name, blocks)
+	s.shrinkInits(pod, container, blocks)
 	return nil
 }
 
@@ -66,10 +50,10 @@ var (
 
 // place decides on which nodes memory is kept: those of the hint, with others if they don't
 // have enough; without a hint, the best ones.
-func (a *MemoryAdmission) place(wants amounts, hint Hint) (Mask, error) {
+func (s *StaticMemory) place(wants amounts, hint Hint) (Mask, error) {
 	best := hint
 	if best.Nodes == 0 {
-		found := a.hints(wants)
+		found := s.hints(wants)
 		if len(found) == 0 {
 			return 0, errNoNodes
 		}
@@ -77,9 +61,9 @@ func (a *MemoryAdmission) place(wants amounts, hint Hint) (Mask, error) {
 			return 0, errNoPreferred
 		}
 	}
-	if free, _ := a.state.totals(best.Nodes, wants); !covers(free, wants) {
+	if free, _ := s.state.totals(best.Nodes, wants); !covers(free, wants) {
 		var wider []Hint
-		for _, h := range a.hints(wants) {
+		for _, h := range s.hints(wants) {
 			if h.Nodes&best.Nodes == best.Nodes {
 				wider = append(wider, h)
 			}
@@ -93,7 +77,7 @@ func (a *MemoryAdmission) place(wants amounts, hint Hint) (Mask, error) {
 		}
 		best = extended
 	}
-	if nodes := best.Nodes.Nodes(); len(nodes) > 1 && a.state.mixes(nodes) {
+	if nodes := best.Nodes.Nodes(); len(nodes) > 1 && s.state.mixes(nodes) {
 		return 0, errViolates
 	}
 	return best.Nodes, nil
@@ -112,17 +96,17 @@ func bestOf(hints []Hint) Hint {
 
 // reuse has later containers use the memory of an init container that ends before them,
 // which the others use up.
-func (a *MemoryAdmission) reuse(pod *v1.Pod, container *v1.Container, blocks []Block) {
+func (s *StaticMemory) reuse(pod *v1.Pod, container *v1.Container, blocks []Block) {
 	ends := lifecycle.EndsBeforeOthers(pod, container)
 	for _, b := range blocks {
 		nodes, err := MaskOf(b.NUMAAffinity...)
 		if err != nil {
 			continue
 		}
-		if a.reusable[nodes] == nil {
-			a.reusable[nodes] = amounts{}
+		if s.reusable[nodes] == nil {
+			s.reusable[nodes] = amounts{}
 		}
-		of := a.reusable[nodes]
+		of := s.reusable[nodes]
 		if ends {
 			of[b.Type] = max(of[b.Type], b.Size)
 		} else {
@@ -133,7 +117,7 @@ func (a *MemoryAdmission) reuse(pod *v1.Pod, container *v1.Container, blocks []B
 
 // shrinkInits takes from the blocks of init containers what a container reuses of them, so
 // that all blocks together are what the pod holds.
-func (a *MemoryAdmission) shrinkInits(pod *v1.Pod, container *v1.Container, blocks []Block) {
+func (s *StaticMemory) shrinkInits(pod *v1.Pod, container *v1.Container, blocks []Block) {
 	for _, b := range blocks {
 		left := b.Size
 		for i := range pod.Spec.InitContainers {
@@ -144,7 +128,7 @@ func (a *MemoryAdmission) shrinkInits(pod *v1.Pod, container *v1.Container, bloc
 			if lifecycle.IsSidecar(c) {
 				continue
 			}
-			has := a.state.Given[string(pod.UID)][c.Name]
+			has := s.state.Given[string(pod.UID)][c.Name]
 			for j := range has {
 				if has[j].Type == b.Type && sameNodes(has[j].NUMAAffinity, b.NUMAAffinity) {
 					part := min(left, has[j].Size)

@@ -58,7 +58,7 @@ func (p Policy) Admit(pod *v1.Pod, providers []Provider) error {
 			return unaligned()
 		}
 	}
-	for _, container := range containers(pod) {
+	for _, container := range lifecycle.Containers(pod) {
 		if p.name != "" && p.scope == ContainerScope {
 			var admitted bool
 			if hint, admitted = p.Merge(each(providers, func(from Provider) Hints { return from.Hints(pod, container) })); !admitted {
@@ -82,17 +82,6 @@ func each(providers []Provider, ask func(Provider) Hints) []Hints {
 	return hints
 }
 
-// containers are those of a pod in the order in which they start, init containers first.
-func containers(pod *v1.Pod) []*v1.Container {
-	var list []*v1.Container
-	for _, of := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range of {
-			list = append(list, &of[i])
-		}
-	}
-	return list
-}
-
 // containerCPUs is how many CPUs a container gets for itself: as many as it requests, if that
 // is a whole number and its pod is Guaranteed (A-NUMA-3); 0 if it shares CPUs. Pods with
 // resources of their own, besides those of containers, share them.
@@ -106,9 +95,6 @@ func containerCPUs(pod *v1.Pod, container *v1.Container) int {
 	}
 	return int(request.Value())
 }
-
-// AsksForCPUs says whether a container gets CPUs for itself.
-func AsksForCPUs(pod *v1.Pod, container *v1.Container) bool { return containerCPUs(pod, container) > 0 }
 
 // podCPUs is how many CPUs its containers have at the same time at most.
 func podCPUs(pod *v1.Pod) int {

@@ -58,19 +58,18 @@ func (r *Resources) Clone() *Resources {
 // it back from a pod that is refused. topology.RefusalOf is what the pod's status says of an
 // error.
 func (r *Resources) Admit(pod *v1.Pod, others ...Provider) (t Tally, err error) {
-	var commit []func()
+	admitted := r.Clone()
+	others = slices.Clone(others)
 	if r.CPUs != nil {
-		a := r.CPUs.Admit()
-		others, commit = append(slices.Clone(others), t.ofCPUs(a)), append(commit, func() { r.CPUs.Commit(a) })
+		asks := func(pod *v1.Pod, container *v1.Container) bool { return containerCPUs(pod, container) > 0 }
+		others = append(others, tallied{Provider: admitted.CPUs, asks: asks, in: &t.CPUs})
 	}
 	if r.Memory != nil {
-		a := r.Memory.Admit()
-		others, commit = append(slices.Clone(others), t.ofMemory(a)), append(commit, func() { r.Memory.Commit(a) })
+		asks := func(pod *v1.Pod, _ *v1.Container) bool { return keeps(pod) }
+		others = append(others, tallied{Provider: admitted.Memory, asks: asks, in: &t.Memory})
 	}
 	if err = r.Topology.Admit(pod, others); err == nil {
-		for _, do := range commit {
-			do()
-		}
+		*r = *admitted
 	}
 	t.aligned(pod, r.CPUs)
 	return t, err

@@ -7,41 +7,41 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/cpuset"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Hints says on which NUMA nodes the CPUs of a container could be (A-NUMA-8).
-func (a *CPUAdmission) Hints(pod *v1.Pod, container *v1.Container) Hints {
+func (s *StaticCPUs) Hints(pod *v1.Pod, container *v1.Container) Hints {
 	count := containerCPUs(pod, container)
 	if count == 0 {
 		return nil
 	}
-	if has, given := a.static.state.Given[pod.UID][container.Name]; given {
-		return a.static.hintsForGiven(has, count)
+	if has, given := s.state.Given[pod.UID][container.Name]; given {
+		return s.hintsForGiven(has, count)
 	}
-	return hintsOf(a.static.hints(a.static.free(), a.reusable, count))
+	return hintsOf(s.hints(s.free(), s.reusable, count))
 }
 
 // PodHints is Hints for all containers of a pod together.
-func (a *CPUAdmission) PodHints(pod *v1.Pod) Hints {
+func (s *StaticCPUs) PodHints(pod *v1.Pod) Hints {
 	count := podCPUs(pod)
 	if count == 0 {
 		return nil
 	}
 	assigned := cpuset.New()
-	for _, of := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range of {
-			if has, given := a.static.state.Given[pod.UID][of[i].Name]; given {
-				if has.Size() != containerCPUs(pod, &of[i]) {
-					return none()
-				}
-				assigned = assigned.Union(has)
+	for _, c := range lifecycle.Containers(pod) {
+		if has, given := s.state.Given[pod.UID][c.Name]; given {
+			if has.Size() != containerCPUs(pod, c) {
+				return none()
 			}
+			assigned = assigned.Union(has)
 		}
 	}
 	if assigned.Size() == count {
-		return a.static.hintsForGiven(assigned, count)
+		return s.hintsForGiven(assigned, count)
 	}
-	return hintsOf(a.static.hints(a.static.free(), a.reusable.Union(assigned), count))
+	return hintsOf(s.hints(s.free(), s.reusable.Union(assigned), count))
 }
 
 // hintsForGiven are those of CPUs that were given before.

@@ -1,8 +1,6 @@
 package numa
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 
 	"k8s.io/utils/cpuset"
@@ -87,17 +85,6 @@ func (l Layout) CPUSet() cpuset.CPUSet {
 		}
 	}
 	return cpuset.New(ids...)
-}
-
-// NodesOf lists the nodes of some CPUs, the lowest first.
-func (l Layout) NodesOf(cpus cpuset.CPUSet) []int {
-	nodes := map[int]bool{}
-	for _, n := range l.Nodes {
-		if slices.ContainsFunc(n.CPUs, func(c CPU) bool { return cpus.Contains(c.ID) }) {
-			nodes[n.ID] = true
-		}
-	}
-	return slices.SortedFunc(maps.Keys(nodes), cmp.Compare)
 }
 
 // takeUncores takes CPUs from as few uncore caches as possible: whole ones, then a part of

@@ -5,10 +5,12 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Hints says on which NUMA nodes the memory of a container could be (A-NUMA-12).
-func (a *MemoryAdmission) Hints(pod *v1.Pod, container *v1.Container) Hints {
+func (s *StaticMemory) Hints(pod *v1.Pod, container *v1.Container) Hints {
 	if !keeps(pod) {
 		return nil
 	}
@@ -16,14 +18,14 @@ func (a *MemoryAdmission) Hints(pod *v1.Pod, container *v1.Container) Hints {
 	if err != nil {
 		return nil
 	}
-	if blocks := a.state.Given[string(pod.UID)][container.Name]; blocks != nil {
+	if blocks := s.state.Given[string(pod.UID)][container.Name]; blocks != nil {
 		return hintsForGiven(blocks, wants)
 	}
-	return perResource(a.hints(wants), wants)
+	return perResource(s.hints(wants), wants)
 }
 
 // PodHints is Hints for all containers of a pod together.
-func (a *MemoryAdmission) PodHints(pod *v1.Pod) Hints {
+func (s *StaticMemory) PodHints(pod *v1.Pod) Hints {
 	if !keeps(pod) {
 		return nil
 	}
@@ -31,14 +33,12 @@ func (a *MemoryAdmission) PodHints(pod *v1.Pod) Hints {
 	if err != nil || len(wants) == 0 {
 		return nil
 	}
-	for _, of := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range of {
-			if blocks := a.state.Given[string(pod.UID)][of[i].Name]; blocks != nil {
-				return hintsForGiven(blocks, wants)
-			}
+	for _, c := range lifecycle.Containers(pod) {
+		if blocks := s.state.Given[string(pod.UID)][c.Name]; blocks != nil {
+			return hintsForGiven(blocks, wants)
 		}
 	}
-	return perResource(a.hints(wants), wants)
+	return perResource(s.hints(wants), wants)
 }
 
 // hintsForGiven are those of memory that was given before; nil if it is not what is
@@ -73,21 +73,21 @@ func perResource(list []Hint, wants amounts) Hints {
 
 // hints are all sets of NUMA nodes with enough of everything. Preferred are those of as few
 // nodes as the machine would need if it was empty.
-func (a *MemoryAdmission) hints(wants amounts) []Hint {
-	nodes := slices.Sorted(maps.Keys(a.state.Nodes))
+func (s *StaticMemory) hints(wants amounts) []Hint {
+	nodes := slices.Sorted(maps.Keys(s.state.Nodes))
 	fewest := len(nodes)
 	var hints []Hint
 	Combinations(nodes, func(set Mask) {
-		free, allocatable := a.state.totals(set, wants)
+		free, allocatable := s.state.totals(set, wants)
 		if !covers(allocatable, wants) {
 			return
 		}
 		fewest = min(fewest, set.Count())
-		if a.state.splits(set) {
+		if s.state.splits(set) {
 			return
 		}
 		for name := range wants {
-			free[name] += a.reusable[set][name]
+			free[name] += s.reusable[set][name]
 		}
 		if covers(free, wants) {
 			hints = append(hints, Hint{Nodes: set})

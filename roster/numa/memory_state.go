@@ -149,9 +149,6 @@ func keeps(pod *v1.Pod) bool {
 	return lifecycle.QOSClass(pod) == v1.PodQOSGuaranteed && !resourcehelper.IsPodLevelResourcesSet(pod)
 }
 
-// AsksForMemory says whether memory is kept for a pod's containers.
-func AsksForMemory(pod *v1.Pod) bool { return keeps(pod) }
-
 // containerMemory is the memory and the huge pages that a container requests.
 func containerMemory(container *v1.Container) (amounts, error) {
 	out := amounts{}

@@ -15,6 +15,9 @@ import (
 type StaticMemory struct {
 	empty MemoryState // of the machine without pods
 	state MemoryState
+	// reusable is the memory of init containers of the pod that is being admitted, which have
+	// ended when its other containers start, by the nodes on which it is.
+	reusable map[Mask]amounts
 }
 
 // ReservedMemory is what the machine's own programs have of each NUMA node, in bytes.
@@ -35,7 +38,7 @@ func NewStaticMemory(layout Layout, reserved ReservedMemory) (*StaticMemory, err
 	for _, n := range layout.Nodes {
 		empty.Nodes[n.ID] = nodeState(n, reserved[n.ID])
 	}
-	return &StaticMemory{empty: empty, state: empty.Clone()}, nil
+	return (&StaticMemory{empty: empty, state: empty}).Clone(), nil
 }
 
 // nodeState is a node that nobody uses. Memory of huge pages is not there for anything else.
@@ -79,9 +82,9 @@ func (s *StaticMemory) Restore(state MemoryState) error {
 // State is who has which memory now. It must not be changed.
 func (s *StaticMemory) State() MemoryState { return s.state }
 
-// Clone returns an independent copy.
+// Clone returns an independent copy, to which a pod can be admitted.
 func (s *StaticMemory) Clone() *StaticMemory {
-	return &StaticMemory{empty: s.empty, state: s.state.Clone()}
+	return &StaticMemory{empty: s.empty, state: s.state.Clone(), reusable: map[Mask]amounts{}}
 }
 
 // NodesOf are the NUMA nodes of which a container uses memory, the lowest first; nil: of all.

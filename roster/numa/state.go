@@ -29,13 +29,6 @@ func (s CPUState) Clone() CPUState {
 	return c
 }
 
-// Equal says whether everybody has the same CPUs.
-func (s CPUState) Equal(other CPUState) bool {
-	return s.Shared.Equals(other.Shared) && maps.EqualFunc(s.Given, other.Given, func(a, b map[string]cpuset.CPUSet) bool {
-		return maps.EqualFunc(a, b, cpuset.CPUSet.Equals)
-	})
-}
-
 func (s *CPUState) give(uid types.UID, container string, set cpuset.CPUSet) {
 	if s.Given[uid] == nil {
 		s.Given[uid] = map[string]cpuset.CPUSet{}

@@ -18,7 +18,12 @@ type StaticCPUs struct {
 	// reservedCores are all CPUs of the cores of reserved.
 	reservedCores cpuset.CPUSet
 	state         CPUState
+	// reusable are the CPUs of init containers of the pod that is being admitted, which have
+	// ended when its other containers start.
+	reusable cpuset.CPUSet
 }
+
+var _ Provider = (*StaticCPUs)(nil)
 
 // NewStaticCPUs returns the policy before any pod. Of a machine's CPUs some are reserved: a set, or,
 // if that is empty, so many, from the first core on (A-NUMA-3).
@@ -89,36 +94,15 @@ func (s *StaticCPUs) Release(uid types.UID) {
 	}
 }
 
-// CPUAdmission is the admission of one pod: what it changes holds when it is committed.
-type CPUAdmission struct {
-	static StaticCPUs
-	// reusable are the CPUs of init containers of the pod, which have ended when its
-	// other containers start.
-	reusable cpuset.CPUSet
-}
-
-var _ Provider = (*CPUAdmission)(nil)
-
-// Admit begins the admission of a pod.
-func (s *StaticCPUs) Admit() *CPUAdmission {
-	a := &CPUAdmission{static: *s}
-	a.static.state = s.state.Clone()
-	return a
-}
-
-// Commit takes over what an admission that was begun last has given.
-func (s *StaticCPUs) Commit(a *CPUAdmission) { s.state = a.static.state }
-
-// Clone returns an independent copy.
+// Clone returns an independent copy, to which a pod can be admitted.
 func (s *StaticCPUs) Clone() *StaticCPUs {
 	c := *s
-	c.state = s.state.Clone()
+	c.state, c.reusable = s.state.Clone(), cpuset.CPUSet{}
 	return &c
 }
 
 // Allocate gives a container the CPUs that it asks for.
-func (a *CPUAdmission) Allocate(pod *v1.Pod, container *v1.Container, hint Hint) error {
-	s := &a.static
+func (s *StaticCPUs) Allocate(pod *v1.Pod, container *v1.Container, hint Hint) error {
 	count := containerCPUs(pod, container)
 	if count == 0 {
 		return nil
@@ -129,15 +113,15 @@ func (a *CPUAdmission) Allocate(pod *v1.Pod, container *v1.Container, hint Hint)
 		if err != nil {
 			return err
 		}
-		if set, err = s.choose(count, hint.Nodes, a.reusable); err != nil {
+		if set, err = s.choose(count, hint.Nodes, s.reusable); err != nil {
 			return err
 		}
 		s.state.give(pod.UID, container.Name, set)
 	}
 	if lifecycle.EndsBeforeOthers(pod, container) {
-		a.reusable = a.reusable.Union(set)
+		s.reusable = s.reusable.Union(set)
 	} else {
-		a.reusable = a.reusable.Difference(set)
+		s.reusable = s.reusable.Difference(set)
 	}
 	return nil
 }

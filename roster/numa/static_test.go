@@ -108,11 +108,10 @@ func TestPartOfACoreIsKept(t *testing.T) {
 	list := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
 	pod.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: list, Limits: list}
 	s := static(t, cpuset.New(0), 1, CPUOptions{})
-	a := s.Admit()
-	assert.Must(t, a.Allocate(pod, &pod.Spec.Containers[0], Hint{}))
+	assert.Must(t, s.Allocate(pod, &pod.Spec.Containers[0], Hint{}))
 	now := static(t, cpuset.New(0), 1, CPUOptions{WholeCores: true})
-	assert.Must(t, now.Restore(a.static.State()))
-	assert.NoError(t, now.Admit().Allocate(pod, &pod.Spec.Containers[0], Hint{}), "A-NUMA-7 of a container that has its CPUs already")
+	assert.Must(t, now.Restore(s.State()))
+	assert.NoError(t, now.Clone().Allocate(pod, &pod.Spec.Containers[0], Hint{}), "A-NUMA-7 of a container that has its CPUs already")
 	pod.UID = "another"
-	assert.Fails(t, now.Admit().Allocate(pod, &pod.Spec.Containers[0], Hint{}), "A-NUMA-7 another pod gets a part of a core")
+	assert.Fails(t, now.Clone().Allocate(pod, &pod.Spec.Containers[0], Hint{}), "A-NUMA-7 another pod gets a part of a core")
 }

@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/cpuset"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // taking gathers CPUs one group at a time.
@@ -199,24 +201,14 @@ func (t tallied) Allocate(pod *v1.Pod, container *v1.Container, hint Hint) error
 	return err
 }
 
-func (t *Tally) ofCPUs(p Provider) Provider {
-	return tallied{Provider: p, asks: AsksForCPUs, in: &t.CPUs}
-}
-
-func (t *Tally) ofMemory(p Provider) Provider {
-	return tallied{Provider: p, asks: func(pod *v1.Pod, _ *v1.Container) bool { return AsksForMemory(pod) }, in: &t.Memory}
-}
-
 // aligned adds how the CPUs that a pod has now are aligned.
 func (t *Tally) aligned(pod *v1.Pod, by *StaticCPUs) {
 	if by == nil {
 		return
 	}
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if by.OneCache(pod.UID, list[i].Name) {
-				t.OneCache++
-			}
+	for _, c := range lifecycle.Containers(pod) {
+		if by.OneCache(pod.UID, c.Name) {
+			t.OneCache++
 		}
 	}
 }

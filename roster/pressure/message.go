@@ -88,11 +88,9 @@ func (e *Eviction) blameContainers(pod *v1.Pod, used *statsapi.PodStats, starved
 // containerOf is nil for ephemeral containers, which can't request anything and would be
 // blamed always.
 func containerOf(pod *v1.Pod, name string) *v1.Container {
-	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			if list[i].Name == name {
-				return &list[i]
-			}
+	for _, c := range lifecycle.Containers(pod) {
+		if c.Name == name {
+			return c
 		}
 	}
 	return nil

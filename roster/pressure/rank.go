@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	helpers "k8s.io/component-helpers/resource"
+	"k8s.io/component-helpers/scheduling/corev1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
@@ -22,7 +23,7 @@ func Rank(pods []*v1.Pod, used Usage, signal Signal, disks Disks) {
 	slices.SortStableFunc(pods, func(a, b *v1.Pod) int {
 		mine, theirs := used[a.UID], used[b.UID]
 		byFigures := trueFirst(mine == nil, theirs == nil)
-		byPriority := cmp.Compare(priority(a), priority(b))
+		byPriority := cmp.Compare(corev1.PodPriority(a), corev1.PodPriority(b))
 		if mine == nil || theirs == nil {
 			if signal == PIDs {
 				return cmp.Or(byPriority, byFigures)
@@ -43,13 +44,13 @@ func Why(pod *v1.Pod, used *statsapi.PodStats, signal Signal, disks Disks) strin
 	case used == nil:
 		return "nothing is known of what it uses"
 	case signal == PIDs:
-		return fmt.Sprintf("it has priority %d and %d processes", priority(pod), processes(used))
+		return fmt.Sprintf("it has priority %d and %d processes", corev1.PodPriority(pod), processes(used))
 	}
 	over := excess(pod, used, signal, disks)
 	if over <= 0 {
-		return fmt.Sprintf("no pod uses more than it requests; it has priority %d and uses %s less", priority(pod), signal.quantity(-over))
+		return fmt.Sprintf("no pod uses more than it requests; it has priority %d and uses %s less", corev1.PodPriority(pod), signal.quantity(-over))
 	}
-	return fmt.Sprintf("it uses %s more than it requests, with priority %d", signal.quantity(over), priority(pod))
+	return fmt.Sprintf("it uses %s more than it requests, with priority %d", signal.quantity(over), corev1.PodPriority(pod))
 }
 
 func trueFirst(a, b bool) int {
@@ -60,13 +61,6 @@ func trueFirst(a, b bool) int {
 		return -1
 	}
 	return 1
-}
-
-func priority(pod *v1.Pod) int32 {
-	if pod.Spec.Priority != nil {
-		return *pod.Spec.Priority
-	}
-	return 0
 }
 
 // excess is how much a pod uses beyond its request; nobody requests inodes, and those of

@@ -124,61 +124,47 @@ func ParseThresholds(k *kubeletconfig.KubeletConfiguration) ([]Threshold, error)
 }
 
 func values(field string, in map[string]string) (map[Signal]Value, error) {
-	out := map[Signal]Value{}
-	for _, name := range slices.Sorted(maps.Keys(in)) {
-		if err := knownSignal(field, name); err != nil {
-			return nil, err
-		}
-		text := in[name]
-		if text == "0%" || text == "100%" { // no threshold
-			continue
-		}
+	const want = "should be a quantity above zero such as 100Mi, or a percentage up to 100%"
+	out, err := bySignal(field, in, want, func(text string) (Value, bool) {
 		value, err := parseValue(text)
-		if err != nil || value.Part < 0 || value.Part > 1 || value.Quantity != nil && value.Quantity.Sign() <= 0 {
-			return nil, &SettingError{field, name, text, "should be a quantity above zero such as 100Mi, or a percentage up to 100%"}
-		}
-		out[Signal(name)] = value
-	}
-	return out, nil
+		return value, err == nil && value.Part >= 0 && value.Part <= 1 && (value.Quantity == nil || value.Quantity.Sign() > 0)
+	})
+	maps.DeleteFunc(out, func(signal Signal, _ Value) bool { // no threshold
+		text := in[string(signal)]
+		return text == "0%" || text == "100%"
+	})
+	return out, err
 }
 
 func graces(in map[string]string) (map[Signal]time.Duration, error) {
-	const field = "evictionSoftGracePeriod"
-	out := map[Signal]time.Duration{}
-	for _, name := range slices.Sorted(maps.Keys(in)) {
-		if err := knownSignal(field, name); err != nil {
-			return nil, err
-		}
-		grace, err := time.ParseDuration(in[name])
-		if err != nil || grace < 0 {
-			return nil, &SettingError{field, name, in[name], "should be a duration such as 90s"}
-		}
-		out[Signal(name)] = grace
-	}
-	return out, nil
+	return bySignal("evictionSoftGracePeriod", in, "should be a duration such as 90s", func(text string) (time.Duration, bool) {
+		grace, err := time.ParseDuration(text)
+		return grace, err == nil && grace >= 0
+	})
 }
 
 func reclaims(in map[string]string) (map[Signal]Value, error) {
-	const field = "evictionMinimumReclaim"
-	out := map[Signal]Value{}
+	const want = "should be a quantity such as 500Mi, or a percentage above 0%"
+	return bySignal("evictionMinimumReclaim", in, want, func(text string) (Value, bool) {
+		value, err := parseValue(text)
+		return value, err == nil && (value.Quantity == nil && value.Part > 0 || value.Quantity != nil && value.Quantity.Sign() >= 0)
+	})
+}
+
+// bySignal reads a setting that has a value for each of some signals.
+func bySignal[T any](field string, in map[string]string, want string, read func(text string) (value T, isRight bool)) (map[Signal]T, error) {
+	out := map[Signal]T{}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
-		if err := knownSignal(field, name); err != nil {
-			return nil, err
+		if !slices.Contains(signals, Signal(name)) {
+			return nil, &SettingError{field, name, "", fmt.Sprintf("should be about one of the signals %v", signals)}
 		}
-		value, err := parseValue(in[name])
-		if err != nil || value.Quantity == nil && value.Part <= 0 || value.Quantity != nil && value.Quantity.Sign() < 0 {
-			return nil, &SettingError{field, name, in[name], "should be a quantity such as 500Mi, or a percentage above 0%"}
+		value, isRight := read(in[name])
+		if !isRight {
+			return nil, &SettingError{field, name, in[name], want}
 		}
 		out[Signal(name)] = value
 	}
 	return out, nil
-}
-
-func knownSignal(field, name string) error {
-	if slices.Contains(signals, Signal(name)) {
-		return nil
-	}
-	return &SettingError{field, name, "", fmt.Sprintf("should be about one of the signals %v", signals)}
 }
 
 // parseValue keeps percentages as 32-bit floats, as the kubelet does: the same

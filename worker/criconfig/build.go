@@ -4,10 +4,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// EnvironmentObjects looks up the ConfigMaps and Secrets a container refers to. A missing
+// Objects looks up the ConfigMaps and Secrets that a pod refers to. A missing
 // object is an error for which apierrors.IsNotFound holds; only that kind of
 // error is forgiven by `optional: true` (A-ENV-5).
-type EnvironmentObjects interface {
+type Objects interface {
 	ConfigMap(namespace, name string) (*v1.ConfigMap, error)
 	Secret(namespace, name string) (*v1.Secret, error)
 }
@@ -23,7 +23,7 @@ type KeyValue struct {
 type EnvironmentInput struct {
 	Pod       *v1.Pod
 	Container *v1.Container
-	Objects   EnvironmentObjects
+	Objects   Objects
 
 	// PodIPs and HostIPs are in the order of preference of the node's family.
 	PodIPs  []string

@@ -47,10 +47,6 @@ func Container(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 	if err := verifyNonRoot(in); err != nil {
 		return nil, err
 	}
-	annotations, err := containerAnnotations(in)
-	if err != nil {
-		return nil, err
-	}
 	security, err := containerSecurity(in)
 	if err != nil {
 		return nil, err
@@ -67,7 +63,7 @@ func Container(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 		Devices:     slices.Concat(in.Assigned.Devices, in.Devices),
 		CDIDevices:  in.Assigned.cdiDevices(),
 		Labels:      containerLabels(in.Pod, c),
-		Annotations: annotations,
+		Annotations: containerAnnotations(in),
 		LogPath:     ContainerLogPath(c.Name, in.RestartCount),
 		Stdin:       c.Stdin,
 		StdinOnce:   c.StdinOnce,
@@ -114,11 +110,6 @@ func mounts(in ContainerInput) []*runtimeapi.Mount {
 		mount.UidMappings, mount.GidMappings = in.UserNamespace.Uids, in.UserNamespace.Gids
 	}
 	return out
-}
-
-// podName is how Kubernetes names a pod in messages.
-func podName(pod *v1.Pod) string {
-	return fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
 }
 
 // origin is where a variable's value comes from; zero: the pod's own text, Services or devices.

@@ -1,7 +1,6 @@
 package criconfig
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,26 +12,6 @@ import (
 
 	"github.com/lifepod/lifepod/internal/assert"
 )
-
-// FuzzParseContainer: whatever the runtime has in a container's labels and annotations, it is somebody else's, or is read with
-// an error for what can't be.
-func FuzzParseContainer(f *testing.F) {
-	f.Add("uid", "main", "1f", "3", `{"exec":{"command":["x"]}}`)
-	f.Add("", "main", "", "", "")
-	f.Add("../..", "-o", "-1", "99999999999999999999", `{"exec":[]}`)
-	f.Fuzz(func(t *testing.T, uid, container, hash, number, text string) {
-		labels := map[string]string{PodUIDLabel: uid, ContainerNameLabel: container}
-		id, err := ParseContainer(labels, map[string]string{
-			hashAnnotation: hash, restartCountAnnotation: number, terminationGracePeriodAnnotation: number,
-			deletionGracePeriodAnnotation: number, preStopHandlerAnnotation: text, portsAnnotation: text,
-		})
-		assert.Require(t, errors.Is(err, ErrNotOurs) != (uid != "" && container != ""), "%q of %q: %v", container, uid, err)
-		assert.Require(t, err != nil || id.TerminationGracePeriodSeconds != nil && *id.TerminationGracePeriodSeconds == int64(id.RestartCount),
-			"%q is read as %+v", number, id)
-		_, err = ParseSandbox(labels)
-		assert.Require(t, errors.Is(err, ErrNotOurs) != (uid != ""), "sandbox of %q: %v", uid, err)
-	})
-}
 
 // plainError is an error that has nothing of the file but the number of a line.
 var plainError = regexp.MustCompile(`^environment variable key KEY not found in file "env"$|^couldn't parse env file "env" of volume "v" for key KEY: line \d+: [a-zNAME= ]+: should be NAME='value'$`)

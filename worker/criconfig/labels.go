@@ -56,7 +56,7 @@ func containerLabels(pod *v1.Pod, container *v1.Container) map[string]string {
 
 // containerAnnotations are enough to stop a container of which no spec is left. What devices
 // bring with them can't change that (A-DEV-1).
-func containerAnnotations(in ContainerInput) (map[string]string, error) {
+func containerAnnotations(in ContainerInput) map[string]string {
 	pod, container, out := in.Pod, in.Container, map[string]string{}
 	maps.Copy(out, in.Assigned.Annotations)
 	out[hashAnnotation] = strconv.FormatUint(Hash(container), 16)
@@ -70,34 +70,25 @@ func containerAnnotations(in ContainerInput) (map[string]string, error) {
 		out[terminationGracePeriodAnnotation] = strconv.FormatInt(*s, 10)
 	}
 	if container.Lifecycle != nil && container.Lifecycle.PreStop != nil {
-		if err := addJSON(out, preStopHandlerAnnotation, container.Lifecycle.PreStop); err != nil {
-			return nil, err
-		}
+		out[preStopHandlerAnnotation] = string(asJSON(container.Lifecycle.PreStop))
 	}
 	if len(container.Ports) > 0 {
-		if err := addJSON(out, portsAnnotation, container.Ports); err != nil {
-			return nil, err
-		}
+		out[portsAnnotation] = string(asJSON(container.Ports))
 	}
-	return out, nil
+	return out
 }
 
-func addJSON(annotations map[string]string, key string, value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("write annotation %s: %w", key, err)
-	}
-	annotations[key] = string(text)
-	return nil
+// asJSON is for what always marshals: fields of the API, maps of strings.
+func asJSON(value any) []byte {
+	text, _ := json.Marshal(value)
+	return text
 }
 
 // Hash tells whether a container's definition changed, by name and image
 // (A-CRI-2). It is Kubernetes' own value, so that containers can be taken over
 // from another agent.
 func Hash(container *v1.Container) uint64 {
-	// A map of strings always marshals.
-	text, _ := json.Marshal(map[string]string{"name": container.Name, "image": container.Image})
 	hash := fnv.New32a()
-	fmt.Fprintf(hash, "%v", dump.ForHash(text))
+	fmt.Fprintf(hash, "%v", dump.ForHash(asJSON(map[string]string{"name": container.Name, "image": container.Image})))
 	return uint64(hash.Sum32())
 }

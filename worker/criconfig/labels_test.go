@@ -1,7 +1,6 @@
 package criconfig
 
 import (
-	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -28,7 +27,7 @@ func TestHash(t *testing.T) {
 	assert.True(t, got == want, "A-CRI-2 Hash = %x, want %x", got, want)
 }
 
-func TestContainerLabelsReadBack(t *testing.T) {
+func TestContainerAnnotations(t *testing.T) {
 	pod := testPod()
 	pod.DeletionGracePeriodSeconds = ptr.To[int64](0)
 	container := &v1.Container{
@@ -36,7 +35,7 @@ func TestContainerLabelsReadBack(t *testing.T) {
 		Lifecycle: &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"bye"}}}},
 		Ports:     []v1.ContainerPort{{Name: "http", ContainerPort: 80}},
 	}
-	annotations := assert.Get(containerAnnotations(ContainerInput{Pod: pod, Container: container, RestartCount: 3})).Must(t)
+	annotations := containerAnnotations(ContainerInput{Pod: pod, Container: container, RestartCount: 3})
 	wantAnnotations := map[string]string{
 		"io.kubernetes.container.hash":                     "b6f4f1fa",
 		"io.kubernetes.container.restartCount":             "3",
@@ -48,35 +47,4 @@ func TestContainerLabelsReadBack(t *testing.T) {
 		"io.kubernetes.pod.deletionGracePeriod":            "0",
 	}
 	assert.Deep(t, "A-CRI-2 annotations", wantAnnotations, annotations)
-	got := assert.Get(ParseContainer(containerLabels(pod, container), annotations)).Must(t)
-	want := ContainerIdentity{
-		PodUID: "uid-1", PodName: "web", PodNamespace: "ns", ContainerName: "main",
-		Hash: Hash(container), RestartCount: 3,
-		TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: v1.TerminationMessageReadFile,
-		TerminationGracePeriodSeconds: ptr.To[int64](30), DeletionGracePeriodSeconds: ptr.To[int64](0),
-		PreStop: container.Lifecycle.PreStop, Ports: container.Ports,
-	}
-	assert.Deep(t, "A-CRI-2 read back", want, got)
-}
-
-func TestParseContainerTellsWhatItCannotRead(t *testing.T) {
-	labels := containerLabels(testPod(), &v1.Container{Name: "main"})
-	got, err := ParseContainer(labels, map[string]string{
-		restartCountAnnotation: "2", hashAnnotation: "xyz", portsAnnotation: "{", terminationGracePeriodAnnotation: "soon",
-	})
-	for _, key := range []string{hashAnnotation, portsAnnotation, terminationGracePeriodAnnotation} {
-		assert.True(t, err != nil && strings.Contains(err.Error(), key), "error %v does not name %s", err, key)
-	}
-	assert.True(t, got.ContainerName == "main" && got.RestartCount == 2 && got.Hash == 0, "got %+v, want what could be read", got)
-}
-
-func TestParseSandbox(t *testing.T) {
-	got := assert.Get(ParseSandbox(sandboxLabels(testPod()))).Must(t)
-	want := SandboxIdentity{PodUID: "uid-1", PodName: "web", PodNamespace: "ns", Labels: map[string]string{"app": "shop"}}
-	assert.Deep(t, "A-CRI-2 read back", want, got)
-}
-
-func TestParseRefusesWhatIsNotOurs(t *testing.T) {
-	assert.ErrorIs(t, ErrNotOurs, assert.ErrorOf(ParseSandbox(map[string]string{"app": "x"})), "ParseSandbox")
-	assert.ErrorIs(t, ErrNotOurs, assert.ErrorOf(ParseContainer(map[string]string{PodUIDLabel: "u"}, nil)), "ParseContainer")
 }

@@ -1,6 +1,7 @@
 package criconfig
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -124,11 +125,9 @@ func (b *builder) containerNamed(name string) (*v1.Container, error) {
 	if name == "" || name == b.Container.Name {
 		return b.Container, nil
 	}
-	for _, list := range [][]v1.Container{b.Pod.Spec.Containers, b.Pod.Spec.InitContainers} {
-		for i := range list {
-			if list[i].Name == name {
-				return &list[i], nil
-			}
+	for _, c := range lifecycle.Containers(b.Pod) {
+		if c.Name == name {
+			return c, nil
 		}
 	}
 	return nil, fmt.Errorf("container %s not found", name)
@@ -187,40 +186,26 @@ type Assigned struct {
 // Add adds what another part of the node has assigned to the same container. What was there
 // before counts where both say something.
 func (a *Assigned) Add(other Assigned) {
-	for _, e := range other.Env {
-		if !slices.ContainsFunc(a.Env, func(has KeyValue) bool { return has.Name == e.Name }) {
-			a.Env = append(a.Env, e)
+	a.Env = addNew(a.Env, other.Env, func(e KeyValue) string { return e.Name })
+	a.Mounts = addNew(a.Mounts, other.Mounts, (*runtimeapi.Mount).GetContainerPath)
+	a.Devices = addNew(a.Devices, other.Devices, (*runtimeapi.Device).GetContainerPath)
+	a.CDIDevices = addNew(a.CDIDevices, other.CDIDevices, func(name string) string { return name })
+	if len(other.Annotations) > 0 {
+		all := maps.Clone(other.Annotations)
+		maps.Copy(all, a.Annotations)
+		a.Annotations = all
+	}
+	a.CPUs, a.MemoryNodes = cmp.Or(a.CPUs, other.CPUs), cmp.Or(a.MemoryNodes, other.MemoryNodes)
+}
+
+// addNew adds those that have another name than all before.
+func addNew[T any](list, others []T, name func(T) string) []T {
+	for _, one := range others {
+		if !slices.ContainsFunc(list, func(has T) bool { return name(has) == name(one) }) {
+			list = append(list, one)
 		}
 	}
-	for _, m := range other.Mounts {
-		if !slices.ContainsFunc(a.Mounts, func(has *runtimeapi.Mount) bool { return has.ContainerPath == m.ContainerPath }) {
-			a.Mounts = append(a.Mounts, m)
-		}
-	}
-	for _, d := range other.Devices {
-		if !slices.ContainsFunc(a.Devices, func(has *runtimeapi.Device) bool { return has.ContainerPath == d.ContainerPath }) {
-			a.Devices = append(a.Devices, d)
-		}
-	}
-	for key, value := range other.Annotations {
-		if a.Annotations == nil {
-			a.Annotations = map[string]string{}
-		}
-		if _, has := a.Annotations[key]; !has {
-			a.Annotations[key] = value
-		}
-	}
-	for _, name := range other.CDIDevices {
-		if !slices.Contains(a.CDIDevices, name) {
-			a.CDIDevices = append(a.CDIDevices, name)
-		}
-	}
-	if a.CPUs == "" {
-		a.CPUs = other.CPUs
-	}
-	if a.MemoryNodes == "" {
-		a.MemoryNodes = other.MemoryNodes
-	}
+	return list
 }
 
 // cdiDevices are the names as the runtime takes them.

@@ -101,7 +101,7 @@ func verifyNonRoot(in ContainerInput) error {
 	if !ptr.Deref(sc.RunAsNonRoot, false) {
 		return nil
 	}
-	where := fmt.Sprintf("(pod: %q, container: %s)", podName(in.Pod), in.Container.Name)
+	where := fmt.Sprintf("(pod: %q, container: %s)", lifecycle.PodText(in.Pod), in.Container.Name)
 	if sc.RunAsUser != nil {
 		if *sc.RunAsUser == 0 {
 			return fmt.Errorf("container's runAsUser breaks non-root policy %s", where)

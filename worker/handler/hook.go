@@ -57,12 +57,10 @@ func (r HookRun) Await(ctx context.Context, deadline time.Time) ([]lifecycle.War
 		warnings, err := r.made(own, deadline)
 		ended <- outcome{warnings, err}
 	}()
-	timer := time.NewTimer(time.Until(deadline))
-	defer timer.Stop()
 	select {
 	case o := <-ended:
 		return o.warnings, o.err
-	case <-timer.C:
+	case <-time.After(time.Until(deadline)):
 		release()
 		time.AfterFunc(unawaited, func() { cancel(context.DeadlineExceeded) })
 		return nil, context.DeadlineExceeded
@@ -85,11 +83,9 @@ func (r HookRun) made(ctx context.Context, deadline time.Time) ([]lifecycle.Warn
 			return warnings, err
 		}
 		r.Log.Warn("lifecycle hook: this machine can't run it", "container", r.Container.Name, "err", err, "again", lackRetry)
-		timer := time.NewTimer(lackRetry)
 		select {
-		case <-timer.C:
+		case <-time.After(lackRetry):
 		case <-ctx.Done():
-			timer.Stop()
 			return warnings, err
 		}
 	}
@@ -119,10 +115,8 @@ func (r HookRun) exec(ctx context.Context, e *v1.ExecAction) error {
 
 // sleep waits; 0 seconds are allowed (A-HOOK-5).
 func (r HookRun) sleep(ctx context.Context, s *v1.SleepAction) error {
-	timer := time.NewTimer(time.Duration(s.Seconds) * time.Second)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(time.Duration(s.Seconds) * time.Second):
 		return nil
 	case <-ctx.Done():
 		return r.failed("Sleep", errors.New("container terminated before sleep hook finished"), fmt.Sprintf("(%d)", s.Seconds), "")
@@ -130,7 +124,6 @@ func (r HookRun) sleep(ctx context.Context, s *v1.SleepAction) error {
 }
 
 func (r HookRun) failed(kind string, err error, what, more string) *HookError {
-	pod := fmt.Sprintf("%s_%s(%s)", r.Pod.Name, r.Pod.Namespace, r.Pod.UID)
 	return &HookError{Err: err, text: fmt.Sprintf("%s lifecycle hook %s for Container %q in Pod %q failed - error: %s%s",
-		kind, what, r.Container.Name, pod, cri.Text(err), more)}
+		kind, what, r.Container.Name, lifecycle.PodText(r.Pod), cri.Text(err), more)}
 }

@@ -93,38 +93,26 @@ func parseConfigJSON(data []byte) (dockerConfig, error) {
 	var config struct {
 		Auths dockerConfig `json:"auths"`
 	}
-	if err := json.Unmarshal(data, &config); err != nil {
-		return nil, err
-	}
-	return config.Auths, nil
-}
-
-// parseConfigLegacy reads the form of ~/.dockercfg, which has no "auths" level.
-func parseConfigLegacy(data []byte) (dockerConfig, error) {
-	var config dockerConfig
-	if err := json.Unmarshal(data, &config); err != nil {
-		return nil, err
-	}
-	return config, nil
+	err := json.Unmarshal(data, &config)
+	return config.Auths, err
 }
 
 // secretConfig is the docker config within a pull secret; nil for a secret of
 // another type or without content, which Kubernetes passes over in silence.
-func secretConfig(secret *v1.Secret) (dockerConfig, error) {
+func secretConfig(secret *v1.Secret) (config dockerConfig, err error) {
 	switch {
 	case secret.Type == v1.SecretTypeDockerConfigJson && len(secret.Data[v1.DockerConfigJsonKey]) > 0:
 		return parseConfigJSON(secret.Data[v1.DockerConfigJsonKey])
 	case secret.Type == v1.SecretTypeDockercfg && len(secret.Data[v1.DockerConfigKey]) > 0:
-		return parseConfigLegacy(secret.Data[v1.DockerConfigKey])
-	default:
-		return nil, nil
+		err = json.Unmarshal(secret.Data[v1.DockerConfigKey], &config) // the form of ~/.dockercfg has no "auths" level
 	}
+	return config, err
 }
 
 // secretKeyring holds the credentials of all pull secrets of a pod. An
 // unreadable secret makes the pull fail, as in Kubernetes.
-func secretKeyring(secrets []v1.Secret) (*keyring, error) {
-	ring := &keyring{}
+func secretKeyring(secrets []v1.Secret) (keyring, error) {
+	ring := keyring{}
 	for i := range secrets {
 		secret := &secrets[i]
 		config, err := secretConfig(secret)
@@ -145,8 +133,8 @@ func secretKeyring(secrets []v1.Secret) (*keyring, error) {
 // nodeKeyring holds the credentials that every pod on this node may use: those
 // of the first file that exists, and of the helper that it names for the repository.
 // It is read at each pull, so that a login takes effect at once.
-func nodeKeyring(ctx context.Context, paths []string, repository string) (*keyring, error) {
-	ring := &keyring{byLocation: map[string][]credential{}}
+func nodeKeyring(ctx context.Context, paths []string, repository string) (keyring, error) {
+	ring := keyring{}
 	for _, file := range paths {
 		data, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -27,7 +27,7 @@ type helpers struct {
 }
 
 // fileHelped asks the helper for a repository's registry, if there is one.
-func (k *keyring) fileHelped(ctx context.Context, config []byte, repository string) error {
+func (k keyring) fileHelped(ctx context.Context, config []byte, repository string) error {
 	var h helpers
 	if err := json.Unmarshal(config, &h); err != nil {
 		return err

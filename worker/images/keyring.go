@@ -19,17 +19,12 @@ const defaultRegistry = "index.docker.io"
 
 // keyring answers which credentials fit a repository, most specific first.
 // go-containerregistry's Kubernetes keychain gives only the first match, and
-// A-IMG-7 wants each one tried, hence this one.
-type keyring struct {
-	byLocation map[string][]credential
-}
+// A-IMG-7 wants each one tried, hence this one. It has them by location.
+type keyring map[string][]credential
 
 // add files the entries of a docker config. An entry whose location isn't a
 // URL is passed over, as in Kubernetes.
-func (k *keyring) add(config dockerConfig, source *Source) error {
-	if k.byLocation == nil {
-		k.byLocation = map[string][]credential{}
-	}
+func (k keyring) add(config dockerConfig, source *Source) error {
 	for _, entry := range slices.Sorted(maps.Keys(config)) {
 		login, err := config[entry].credential()
 		if err != nil {
@@ -46,26 +41,24 @@ func (k *keyring) add(config dockerConfig, source *Source) error {
 }
 
 // file puts a credential under its location.
-func (k *keyring) file(entry string, login credential) {
+func (k keyring) file(entry string, login credential) {
 	if location, ok := canonicalLocation(entry); ok {
-		k.byLocation[location] = append(k.byLocation[location], login)
+		k[location] = append(k[location], login)
 	}
 }
 
 // lookup returns every credential that fits the repository, in the order in
 // which they are to be tried: locations in reverse alphabetical order, which
 // puts the longer path before the shorter; within one, the order of the secrets.
-func (k *keyring) lookup(repository string) []credential {
+func (k keyring) lookup(repository string) []credential {
 	var found []credential
-	locations := slices.Sorted(maps.Keys(k.byLocation))
-	slices.Reverse(locations)
-	for _, location := range locations {
+	for _, location := range slices.Backward(slices.Sorted(maps.Keys(k))) {
 		if locationMatches(location, repository) {
-			found = append(found, k.byLocation[location]...)
+			found = append(found, k[location]...)
 		}
 	}
 	if len(found) == 0 && isDefaultRegistry(repository) {
-		return k.byLocation[defaultRegistry]
+		return k[defaultRegistry]
 	}
 	return found
 }
@@ -150,8 +143,8 @@ type Login struct {
 	Source *Source
 }
 
-func (s *Store) provided(ctx context.Context, repository string, pod *v1.Pod) *keyring {
-	ring := &keyring{byLocation: map[string][]credential{}}
+func (s *Store) provided(ctx context.Context, repository string, pod *v1.Pod) keyring {
+	ring := keyring{}
 	if s.options.Providers == nil {
 		return ring
 	}

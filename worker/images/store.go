@@ -269,10 +269,9 @@ func (i *Image) Without(name string) []string {
 }
 
 func repositoryOf(name string) string {
-	named, err := reference.ParseNormalizedNamed(name)
-	if err != nil {
-		before, _, _ := strings.Cut(name, "@")
-		return before
+	if named, err := repository(name); err == nil {
+		return named
 	}
-	return named.Name()
+	before, _, _ := strings.Cut(name, "@")
+	return before
 }

@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Limits of A-NET-3.
@@ -24,16 +26,10 @@ type Cluster struct {
 	Absent bool // there is no cluster, whose DNS a pod could miss
 }
 
-// Warning is an event of type Warning about the pod.
-type Warning struct {
-	Reason  string
-	Message string
-}
-
 // DNS computes a pod's resolver configuration (A-NET-3) and what the user
 // should be warned of. Options keep their order, where Kubernetes has none.
-func DNS(pod *v1.Pod, cluster Cluster, resolver Resolver) (*runtimeapi.DNSConfig, []Warning) {
-	var warnings []Warning
+func DNS(pod *v1.Pod, cluster Cluster, resolver Resolver) (*runtimeapi.DNSConfig, []lifecycle.Warning) {
+	var warnings []lifecycle.Warning
 	conf := nodeConf(pod, resolver)
 	switch policy := effectivePolicy(pod); {
 	case policy == v1.DNSNone:
@@ -96,17 +92,17 @@ func clusterSearches(namespace, domain string, host []string) []string {
 	return withoutDuplicates(append(own, host...))
 }
 
-func missingClusterDNS(pod *v1.Pod) Warning {
-	return Warning{
+func missingClusterDNS(pod *v1.Pod) lifecycle.Warning {
+	return lifecycle.Warning{
 		Reason: "MissingClusterDNS",
 		Message: fmt.Sprintf("pod: %q. kubelet does not have ClusterDNS IP configured and cannot create Pod using %q policy. Falling back to %q policy.",
-			podName(pod), v1.DNSClusterFirst, v1.DNSDefault),
+			lifecycle.PodText(pod), v1.DNSClusterFirst, v1.DNSDefault),
 	}
 }
 
 // unreachable warns of a configuration that cannot work: a pod on the pod
 // network has its own loopback. Kubernetes says nothing.
-func unreachable(pod *v1.Pod, conf ResolvConf, scoped []string) []Warning {
+func unreachable(pod *v1.Pod, conf ResolvConf, scoped []string) []lifecycle.Warning {
 	servers, where := conf.Servers, "on loopback"
 	switch {
 	case pod.Spec.HostNetwork || len(servers) > 0 && !conf.onlyLoopback():
@@ -116,7 +112,7 @@ func unreachable(pod *v1.Pod, conf ResolvConf, scoped []string) []Warning {
 	case len(servers) == 0:
 		return nil
 	}
-	return []Warning{{
+	return []lifecycle.Warning{{
 		Reason:  "DNSConfigForming",
 		Message: fmt.Sprintf("the host's nameservers %s are %s, out of reach of the pod network: set dnsConfig.nameservers", strings.Join(servers, " "), where),
 	}}
@@ -137,10 +133,10 @@ func merge(conf ResolvConf, extra *v1.PodDNSConfig) ResolvConf {
 }
 
 // limit cuts what C libraries do not take.
-func limit(conf ResolvConf) (ResolvConf, []Warning) {
-	var warnings []Warning
+func limit(conf ResolvConf) (ResolvConf, []lifecycle.Warning) {
+	var warnings []lifecycle.Warning
 	warn := func(format string, list []string) {
-		warnings = append(warnings, Warning{Reason: "DNSConfigForming", Message: fmt.Sprintf(format, strings.Join(list, " "))})
+		warnings = append(warnings, lifecycle.Warning{Reason: "DNSConfigForming", Message: fmt.Sprintf(format, strings.Join(list, " "))})
 	}
 	if len(conf.Servers) > maxServers {
 		conf.Servers = conf.Servers[:maxServers]
@@ -166,9 +162,4 @@ func withoutDuplicates(list []string) []string {
 		}
 	}
 	return out
-}
-
-// podName is how Kubernetes names a pod in messages.
-func podName(pod *v1.Pod) string {
-	return fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
 }

@@ -13,6 +13,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 var (
@@ -32,21 +33,21 @@ func numbered(format string, n int) []string {
 }
 
 func TestDNS(t *testing.T) {
-	missing := Warning{"MissingClusterDNS", `pod: "web_ns(uid-1)". kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.`}
+	missing := lifecycle.Warning{Reason: "MissingClusterDNS", Message: `pod: "web_ns(uid-1)". kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.`}
 	tests := []struct {
 		name     string
 		spec     func(*v1.PodSpec)
 		cluster  Cluster
 		resolver *Resolver
 		want     *runtimeapi.DNSConfig
-		warnings []Warning
+		warnings []lifecycle.Warning
 	}{
 		{
 			name: "A-NET-3 ClusterFirst", cluster: testCluster,
 			want: &runtimeapi.DNSConfig{Servers: []string{"10.96.0.10"}, Searches: []string{"ns.svc.cluster.local", "svc.cluster.local", "cluster.local", "lan"}, Options: []string{"ndots:5"}},
 		},
 		{
-			name: "A-NET-3 ClusterFirst without clusterDNS falls to Default with a warning", warnings: []Warning{missing},
+			name: "A-NET-3 ClusterFirst without clusterDNS falls to Default with a warning", warnings: []lifecycle.Warning{missing},
 			want: &runtimeapi.DNSConfig{Servers: []string{"192.0.2.53"}, Searches: []string{"lan"}, Options: []string{"edns0"}},
 		},
 		{
@@ -88,19 +89,19 @@ func TestDNS(t *testing.T) {
 			name: "A-NET-3 loopback servers are told", spec: func(s *v1.PodSpec) { s.DNSPolicy = v1.DNSDefault },
 			resolver: &Resolver{Pod: ResolvConf{Servers: []string{"127.0.0.1", "::1"}}},
 			want:     &runtimeapi.DNSConfig{Servers: []string{"127.0.0.1", "::1"}},
-			warnings: []Warning{{"DNSConfigForming", "the host's nameservers 127.0.0.1 ::1 are on loopback, out of reach of the pod network: set dnsConfig.nameservers"}},
+			warnings: []lifecycle.Warning{{Reason: "DNSConfigForming", Message: "the host's nameservers 127.0.0.1 ::1 are on loopback, out of reach of the pod network: set dnsConfig.nameservers"}},
 		},
 		{
 			name: "A-NET-4 none but scoped servers is told", spec: func(s *v1.PodSpec) { s.DNSPolicy = v1.DNSDefault },
 			resolver: new(newResolver(ResolvConf{Servers: []string{"fe80::1%3", "fe80::2%eth0"}, Searches: []string{"lan"}})),
 			want:     &runtimeapi.DNSConfig{Searches: []string{"lan"}},
-			warnings: []Warning{{"DNSConfigForming", "the host's nameservers fe80::1%3 fe80::2%eth0 are on one interface of the host, out of reach of the pod network: set dnsConfig.nameservers"}},
+			warnings: []lifecycle.Warning{{Reason: "DNSConfigForming", Message: "the host's nameservers fe80::1%3 fe80::2%eth0 are on one interface of the host, out of reach of the pod network: set dnsConfig.nameservers"}},
 		},
 		{
 			name: "A-NET-4 nothing but scoped servers: the runtime must not look for itself", spec: func(s *v1.PodSpec) { s.DNSPolicy = v1.DNSDefault },
 			resolver: new(newResolver(ResolvConf{Servers: []string{"fe80::1%3"}})),
 			want:     &runtimeapi.DNSConfig{Servers: []string{"127.0.0.1"}, Searches: []string{"."}},
-			warnings: []Warning{{"DNSConfigForming", "the host's nameservers fe80::1%3 are on one interface of the host, out of reach of the pod network: set dnsConfig.nameservers"}},
+			warnings: []lifecycle.Warning{{Reason: "DNSConfigForming", Message: "the host's nameservers fe80::1%3 are on one interface of the host, out of reach of the pod network: set dnsConfig.nameservers"}},
 		},
 		{
 			name: "A-NET-4 scoped servers are left out", spec: func(s *v1.PodSpec) { s.DNSPolicy = v1.DNSDefault },
@@ -118,7 +119,7 @@ func TestDNS(t *testing.T) {
 				s.DNSConfig = &v1.PodDNSConfig{Nameservers: numbered("192.0.2.%d", 4)}
 			},
 			want:     &runtimeapi.DNSConfig{Servers: numbered("192.0.2.%d", 3)},
-			warnings: []Warning{{"DNSConfigForming", "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: 192.0.2.0 192.0.2.1 192.0.2.2"}},
+			warnings: []lifecycle.Warning{{Reason: "DNSConfigForming", Message: "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: 192.0.2.0 192.0.2.1 192.0.2.2"}},
 		},
 		{
 			name: "A-NET-3 32 searches", spec: func(s *v1.PodSpec) {
@@ -126,7 +127,7 @@ func TestDNS(t *testing.T) {
 				s.DNSConfig = &v1.PodDNSConfig{Searches: numbered("d%d", 33)}
 			},
 			want:     &runtimeapi.DNSConfig{Searches: numbered("d%d", 32)},
-			warnings: []Warning{{"DNSConfigForming", "Search Line limits were exceeded, some search paths have been omitted, the applied search line is: " + strings.Join(numbered("d%d", 32), " ")}},
+			warnings: []lifecycle.Warning{{Reason: "DNSConfigForming", Message: "Search Line limits were exceeded, some search paths have been omitted, the applied search line is: " + strings.Join(numbered("d%d", 32), " ")}},
 		},
 	}
 	for _, tc := range tests {

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // Files are the files of one instance's log in the order they were written,
@@ -245,13 +247,9 @@ func inodeOf(f *os.File) uint64 {
 
 // StatusOf is a container's status, nil if there is none yet.
 func StatusOf(pod *v1.Pod, container string) *v1.ContainerStatus {
-	for _, list := range [][]v1.ContainerStatus{
-		pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses, pod.Status.EphemeralContainerStatuses,
-	} {
-		for i := range list {
-			if list[i].Name == container {
-				return &list[i]
-			}
+	for _, status := range lifecycle.ContainerStatuses(&pod.Status) {
+		if status.Name == container {
+			return status
 		}
 	}
 	return nil

@@ -63,6 +63,7 @@ type writes struct {
 	watcher *fsnotify.Watcher
 	events  <-chan fsnotify.Event
 	errors  <-chan error
+	quiet   map[string]*rotating // of which it tells, by path
 }
 
 func newWrites() *writes {
@@ -70,12 +71,20 @@ func newWrites() *writes {
 	if err != nil {
 		return &writes{}
 	}
-	return &writes{watcher: w, events: w.Events, errors: w.Errors}
+	return &writes{watcher: w, events: w.Events, errors: w.Errors, quiet: map[string]*rotating{}}
 }
 
 // watch asks for the next write; false says that it will not be told of.
 func (w *writes) watch(path string) bool {
 	return w.watcher != nil && w.watcher.Add(path) == nil
+}
+
+// wake is told of a write to a quiet log, or that its file is another one.
+func (w *writes) wake(path string, now time.Time) {
+	if of := w.quiet[path]; of != nil {
+		of.rouse(w)
+		of.due = now.Add(shortest)
+	}
 }
 
 func (w *writes) forget(path string) {

@@ -88,7 +88,7 @@ func Tail(log string, n int64) (string, error) {
 	}
 	var text string
 	for _, path := range slices.Backward(append(older, log)) {
-		part, err := tail(path, n-int64(len(text)))
+		part, err := FileTail(path, n-int64(len(text)))
 		if err != nil && !errors.Is(err, os.ErrNotExist) { // being reopened, or rotated away just now
 			return text, err
 		}
@@ -100,8 +100,8 @@ func Tail(log string, n int64) (string, error) {
 	return text, nil
 }
 
-// tail is the end of one file.
-func tail(path string, n int64) (string, error) {
+// FileTail is the end of one file, at most n bytes.
+func FileTail(path string, n int64) (string, error) {
 	f, err := OpenFile(path)
 	if err != nil {
 		return "", err

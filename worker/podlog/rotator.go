@@ -25,8 +25,6 @@ type Rotator struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*podLogs
-	// For Run: logs to look at from now on, and logs of containers that don't run any more.
-	began, ended []*rotating
 }
 
 // podLogs are the logs of one pod's running containers. What is at work on them
@@ -38,7 +36,7 @@ type podLogs struct {
 	logs   map[string]*rotating // by container ID
 }
 
-// watched is one log.
+// rotating is one log.
 type rotating struct {
 	// immutable
 	RotatedLog
@@ -48,7 +46,6 @@ type rotating struct {
 	position position
 	quiet    os.FileInfo // the file of which the kernel tells of the next write; nil: it does not
 	due      time.Time
-	place    int // in the schedule
 
 	// guarded by the Rotator's mutex
 	looks, rotation, compression job
@@ -84,28 +81,21 @@ func (r *Rotator) Watch(pod types.UID, logs []RotatedLog) {
 		p.ctx, p.cancel = context.WithCancel(context.Background())
 		r.pods[pod] = p
 	}
-	running := map[string]*rotating{}
+	running, changed := map[string]*rotating{}, len(logs) != len(p.logs)
 	for _, l := range logs {
 		w := p.logs[l.ContainerID]
 		if w == nil {
-			w = &rotating{RotatedLog: l, pod: p}
-			r.began = append(r.began, w)
-			r.news.Send()
+			w, changed = &rotating{RotatedLog: l, pod: p}, true
 		}
 		running[l.ContainerID] = w
-		delete(p.logs, l.ContainerID)
 	}
-	r.end(p)
-	p.logs = running
-}
-
-// end has Run forget the logs that a pod has left.
-func (r *Rotator) end(p *podLogs) {
-	for _, w := range p.logs {
-		r.ended = append(r.ended, w)
+	if p.logs = running; changed {
 		r.news.Send()
 	}
 }
+
+// isWritten says whether the log's container runs. Called with the Rotator's mutex held.
+func (w *rotating) isWritten() bool { return w.pod.ctx.Err() == nil && w.pod.logs[w.ContainerID] == w }
 
 // Leave forgets a pod and returns when nothing is at work on its logs any more.
 func (r *Rotator) Leave(pod types.UID) {
@@ -113,8 +103,8 @@ func (r *Rotator) Leave(pod types.UID) {
 	p := r.pods[pod]
 	delete(r.pods, pod)
 	if p != nil {
-		r.end(p)
 		p.cancel()
+		r.news.Send()
 	}
 	r.mu.Unlock()
 	if p != nil {

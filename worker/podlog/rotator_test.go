@@ -143,24 +143,29 @@ func TestQuietLogIsWoken(t *testing.T) {
 	})
 	writes := newWrites()
 	defer writes.close()
-	logs, now := newSchedule(), time.Now()
-	r.takeNews(logs, writes)
+	now := time.Now()
 	w := r.all()[0]
 	for range 3 {
-		next := r.checkDue(logs, now, writes).Sub(now)
+		next := r.checkDue(now, writes).Sub(now)
 		assert.True(t, w.quiet != nil && next >= longest-time.Second && next <= longest, "quiet: %v; next look in %v, want %v", w.quiet != nil, next, longest)
 		now = now.Add(next)
 	}
 	assert.Must(t, os.WriteFile(log, []byte("more than 3"), 0o600))
 	event := <-writes.events
-	logs.wake(event.Name, now, writes)
+	writes.wake(event.Name, now)
 	assert.True(t, w.quiet == nil, "a log that is written is watched for its next write")
-	r.checkDue(logs, w.due, writes)
+	r.checkDue(w.due, writes)
 	<-reopened
+	now = w.due
+	for range 3 { // the new file gets quiet
+		r.checkDue(now, writes)
+		now = w.due
+	}
+	assert.True(t, w.quiet != nil, "the new file is not watched")
 	r.Watch("uid", nil)
-	r.takeNews(logs, writes)
-	if all := r.all(); len(all) != 0 || logs.first() != nil || len(logs.byPath) != 0 || len(writes.watcher.WatchList()) != 0 {
-		t.Errorf("left: %v, scheduled %v, watched %v", all, logs, writes.watcher.WatchList())
+	next := r.checkDue(now, writes).Sub(now)
+	if all := r.all(); len(all) != 0 || next != longest || len(writes.quiet) != 0 || len(writes.watcher.WatchList()) != 0 {
+		t.Errorf("left: %v, quiet %v, watched %v; next look in %v", all, writes.quiet, writes.watcher.WatchList(), next)
 	}
 }
 
@@ -173,15 +178,14 @@ func TestQuietLogIsReplaced(t *testing.T) {
 	r, _ := rotatorOf(t, log, reopenAs(log, nil))
 	writes := newWrites()
 	defer writes.close()
-	logs, now := newSchedule(), time.Now()
-	r.takeNews(logs, writes)
-	r.checkDue(logs, now, writes)
+	now := time.Now()
+	r.checkDue(now, writes)
 	w := r.all()[0]
 	before := w.quiet
 	assert.Must(t, os.Rename(log+".new", log))
 	event := <-writes.events
-	logs.wake(event.Name, now, writes)
-	r.checkDue(logs, w.due, writes)
+	writes.wake(event.Name, now)
+	r.checkDue(w.due, writes)
 	assert.True(t, before != nil && w.quiet != nil && !os.SameFile(before, w.quiet), "watched before: %v, now: %v", before, w.quiet)
 }
 

@@ -3,7 +3,9 @@ package podlog
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -11,7 +13,6 @@ import (
 func (r *Rotator) Run(ctx context.Context) {
 	writes := newWrites()
 	defer writes.close()
-	logs := newSchedule()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -19,45 +20,43 @@ func (r *Rotator) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-r.news:
-			r.takeNews(logs, writes)
 		case <-timer.C:
 		case event := <-writes.events:
-			logs.wake(event.Name, time.Now(), writes)
+			writes.wake(event.Name, time.Now())
 		case err := <-writes.errors: // events were lost: the next check is not far
 			r.log.Debug("watch logs for writes", "err", err)
 		}
-		timer.Reset(time.Until(r.checkDue(logs, time.Now(), writes)))
-	}
-}
-
-// takeNews takes the logs that are new, and forgets those that are not written any more.
-func (r *Rotator) takeNews(logs *schedule, writes *writes) {
-	r.mu.Lock()
-	began, ended := r.began, r.ended
-	r.began, r.ended = nil, nil
-	r.mu.Unlock()
-	for _, w := range began { // before the others are forgotten: it may be over already
-		logs.add(w)
-	}
-	for _, w := range ended {
-		logs.remove(w)
-		w.rouse(writes)
+		timer.Reset(time.Until(r.checkDue(time.Now(), writes)))
 	}
 }
 
 // checkDue looks at the logs that are due and returns when the next one is.
-func (r *Rotator) checkDue(logs *schedule, now time.Time, writes *writes) time.Time {
-	for {
-		w := logs.first()
-		if w == nil {
-			return now.Add(longest)
+func (r *Rotator) checkDue(now time.Time, writes *writes) time.Time {
+	next := now.Add(longest)
+	for _, w := range r.written(writes) {
+		if !w.due.After(now) {
+			r.check(w, now, writes)
 		}
-		if w.due.After(now) {
-			return w.due
+		if w.due.Before(next) {
+			next = w.due
 		}
-		r.check(w, now, writes)
-		logs.moved(w)
 	}
+	return next
+}
+
+// written are the logs that are written; of others the kernel tells no more.
+func (r *Rotator) written(writes *writes) (logs []*rotating) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range writes.quiet {
+		if !w.isWritten() {
+			w.rouse(writes)
+		}
+	}
+	for _, p := range r.pods {
+		logs = slices.AppendSeq(logs, maps.Values(p.logs))
+	}
+	return logs
 }
 
 // check looks at one log: it is rotated if it is too large, and opened anew if
@@ -98,7 +97,7 @@ func (w *rotating) rest(info os.FileInfo, now time.Time, writes *writes) time.Ti
 	if !writes.watch(w.Path) {
 		return now.Add(active)
 	}
-	w.quiet = info
+	w.quiet, writes.quiet[w.Path] = info, w
 	after, err := os.Stat(w.Path)
 	if err != nil || after.Size() != info.Size() || !os.SameFile(after, info) { // the kernel may watch another file
 		w.rouse(writes)
@@ -117,14 +116,7 @@ func quietUntil(now time.Time) time.Time {
 func (w *rotating) rouse(writes *writes) {
 	if w.quiet != nil {
 		writes.forget(w.Path)
+		delete(writes.quiet, w.Path)
 		w.quiet = nil
 	}
-}
-
-func sizeOnDisk(path string) (int64, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }

@@ -51,10 +51,10 @@ func (p preparer) claimFolder(source *v1.PersistentVolumeClaimVolumeSource) (mou
 	if err := newDiskDir(dir, nil); err != nil {
 		return mounted{}, err
 	}
-	if source.ReadOnly || p.keepsOwners(dir) {
-		return mounted{path: dir, readOnly: source.ReadOnly, relabel: !source.ReadOnly}, nil
+	if source.ReadOnly {
+		return mounted{path: dir, readOnly: true}, nil
 	}
-	return mounted{path: dir, relabel: true}, own(dir, p.fsGroup(), false)
+	return mounted{path: dir, relabel: true}, p.ownUnless(dir)
 }
 
 // keepsOwners says that fsGroupChangePolicy OnRootMismatch spares the walk
@@ -74,26 +74,18 @@ func isBlock(bound *v1.PersistentVolume) bool {
 // checkMode refuses a device that a container mounts, and a file system that it
 // wants as a device.
 func (p preparer) checkMode(volume string, bound *v1.PersistentVolume) error {
-	mode, field := v1.PersistentVolumeFilesystem, ""
-	if isBlock(bound) {
-		mode = v1.PersistentVolumeBlock
+	wrong := func(field string) error {
+		return fmt.Errorf("volume %s has volumeMode %s, but is specified in %s", volume, modeOf(bound), field)
 	}
 	for _, c := range lifecycle.AllContainers(p.pod) {
-		for _, mount := range c.VolumeMounts {
-			if mount.Name == volume && mode == v1.PersistentVolumeBlock {
-				field = "volumeMounts"
-			}
-		}
-		for _, device := range c.VolumeDevices {
-			if device.Name == volume && mode == v1.PersistentVolumeFilesystem {
-				field = "volumeDevices"
-			}
+		switch {
+		case isBlock(bound) && slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == volume }):
+			return wrong("volumeMounts")
+		case !isBlock(bound) && slices.ContainsFunc(c.VolumeDevices, func(d v1.VolumeDevice) bool { return d.Name == volume }):
+			return wrong("volumeDevices")
 		}
 	}
-	if field == "" {
-		return nil
-	}
-	return fmt.Errorf("volume %s has volumeMode %s, but is specified in %s", volume, mode, field)
+	return nil
 }
 
 // find looks up what the claims are bound to, up to the first that is bound to nothing that this

@@ -24,14 +24,21 @@ func Ended(plugin, name string, began time.Time, err error) Operation {
 	return Operation{Plugin: plugin, Name: name, Failed: err != nil, Took: time.Since(began)}
 }
 
+// Plugins whose volumes are elsewhere, or named otherwise than in the pod.
+const (
+	pluginHostPath = "kubernetes.io/host-path"
+	pluginImage    = "kubernetes.io/image"
+	pluginLocal    = "kubernetes.io/local-volume"
+)
+
 // pluginOf is the plugin of a volume of this package; empty for those of CSI drivers. bound is what
 // a claim is bound to.
 func pluginOf(volume *v1.Volume, bound *v1.PersistentVolume) string {
 	switch {
 	case volume.HostPath != nil, bound != nil && bound.Spec.HostPath != nil:
-		return "kubernetes.io/host-path"
+		return pluginHostPath
 	case bound != nil && bound.Spec.Local != nil:
-		return "kubernetes.io/local-volume"
+		return pluginLocal
 	case volume.ConfigMap != nil:
 		return "kubernetes.io/configmap"
 	case volume.Secret != nil:
@@ -41,7 +48,7 @@ func pluginOf(volume *v1.Volume, bound *v1.PersistentVolume) string {
 	case volume.Projected != nil:
 		return "kubernetes.io/projected"
 	case volume.Image != nil:
-		return "kubernetes.io/image"
+		return pluginImage
 	case volume.EmptyDir != nil || volume.VolumeSource == (v1.VolumeSource{}):
 		return "kubernetes.io/empty-dir"
 	}

@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -28,18 +29,43 @@ type file struct {
 // payload has the files of a volume by path relative to it.
 type payload map[string]file
 
-func (p preparer) configMap(dir string, volume *v1.Volume) error {
-	files, err := p.configMapFiles(volume.ConfigMap)
-	if kept(dir, err) {
+// written makes a volume of files: in memory, as Kubernetes does, but for a ConfigMap's. All that is wrong with its
+// sources is reported at once.
+func (p preparer) written(ctx context.Context, dir string, volume *v1.Volume) error {
+	files, failures := p.files(ctx, volume)
+	if kept(dir, failures...) {
 		return nil
 	}
-	if err != nil {
+	if err := utilerrors.NewAggregate(failures); err != nil {
 		return err
 	}
-	if err := p.diskDir(dir); err != nil {
+	makeDir := func() error { return p.memoryDir(dir, 0) }
+	if volume.ConfigMap != nil {
+		makeDir = func() error { return p.diskDir(dir) }
+	}
+	if err := makeDir(); err != nil {
 		return err
 	}
 	return p.write(dir, volume.Name, files)
+}
+
+// files are those of a volume, and what is wrong with its sources.
+func (p preparer) files(ctx context.Context, volume *v1.Volume) (files payload, failures []error) {
+	var err error
+	switch {
+	case volume.ConfigMap != nil:
+		files, err = p.configMapFiles(volume.ConfigMap)
+	case volume.Secret != nil:
+		files, err = p.secretFiles(volume.Secret)
+	case volume.DownwardAPI != nil:
+		files, err = p.downwardFiles(volume.DownwardAPI.Items, volume.DownwardAPI.DefaultMode)
+	default:
+		return p.projected(ctx, volume)
+	}
+	if err != nil {
+		failures = []error{err}
+	}
+	return files, failures
 }
 
 // configMapFiles are the files that a ConfigMap gives.
@@ -62,20 +88,6 @@ func (p preparer) configMapFiles(source *v1.ConfigMapVolumeSource) (payload, err
 		return nil, fmt.Errorf("configmap references non-existent config key: %s", missing)
 	}
 	return files, nil
-}
-
-func (p preparer) secret(dir string, volume *v1.Volume) error {
-	files, err := p.secretFiles(volume.Secret)
-	if kept(dir, err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := p.memoryDir(dir, 0); err != nil {
-		return err
-	}
-	return p.write(dir, volume.Name, files)
 }
 
 // secretFiles are the files that a Secret gives.
@@ -180,18 +192,6 @@ func covered(c *v1.Container, outer, inner string) bool {
 // below is the path of inner relative to outer, if it lies strictly below.
 func below(inner, outer string) (string, bool) {
 	return strings.CutPrefix(filepath.Clean(inner), filepath.Clean(outer)+"/")
-}
-
-// downwardAPI makes a volume of the pod's own fields, in memory as Kubernetes does.
-func (p preparer) downwardAPI(dir string, volume *v1.Volume) error {
-	files, err := p.downwardFiles(volume.DownwardAPI.Items, volume.DownwardAPI.DefaultMode)
-	if err != nil {
-		return err
-	}
-	if err := p.memoryDir(dir, 0); err != nil {
-		return err
-	}
-	return p.write(dir, volume.Name, files)
 }
 
 func (p preparer) downwardFiles(items []v1.DownwardAPIVolumeFile, defaultMode *int32) (payload, error) {

@@ -93,7 +93,7 @@ func localDevice(path string) (mounted, error) {
 // local mounts the folder of a local volume at a place in the pod's folder. A
 // mount that is there, of an earlier Prepare or of a kubelet, is left alone.
 func (p preparer) local(bound *v1.PersistentVolume, readOnly bool) (mounted, error) {
-	path, dir := bound.Spec.Local.Path, p.dir("local-volume", bound.Name)
+	path, dir := bound.Spec.Local.Path, Folder(p.podDir, &v1.Volume{}, bound.Name)
 	if err := checkLocal(path); err != nil {
 		return mounted{}, err
 	}
@@ -114,8 +114,8 @@ func (p preparer) local(bound *v1.PersistentVolume, readOnly bool) (mounted, err
 	}
 	// Before the mount: if we are interrupted, it is done again. Once only, by the
 	// first of the pods that share the volume.
-	if !readOnly && len(refs) == 0 && !p.keepsOwners(path) {
-		if err := own(path, p.fsGroup(), false); err != nil {
+	if !readOnly && len(refs) == 0 {
+		if err := p.ownUnless(path); err != nil {
 			return mounted{}, err
 		}
 	}

@@ -14,11 +14,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // Sources are what volumes are made of, beside the pod.
 type Sources struct {
-	Objects Objects
+	Objects criconfig.Objects
 	// Allocatable stands in for limits that a downwardAPI volume asks for and
 	// nobody set (A-ENV-8).
 	Allocatable v1.ResourceList
@@ -34,13 +35,6 @@ type Sources struct {
 	// Found is told the groups that the pod's persistent volumes name, once it is known what all of
 	// its claims are bound to, before any volume is made; nil: nobody wants to know.
 	Found func(groups []int64)
-}
-
-// Objects looks up the ConfigMaps and Secrets of volumes. A missing object is an
-// error for which apierrors.IsNotFound holds.
-type Objects interface {
-	ConfigMap(namespace, name string) (*v1.ConfigMap, error)
-	Secret(namespace, name string) (*v1.Secret, error)
 }
 
 // Mounted are the volumes of a pod on this host.
@@ -131,11 +125,7 @@ func (p preparer) prepareAll(ctx context.Context, list []*v1.Volume, made []maki
 }
 
 // waits says whether a volume may be a driver's, for which a pod may wait long.
-func waits(v *v1.Volume) bool {
-	own := v.HostPath != nil || v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil ||
-		v.Image != nil || v.EmptyDir != nil || v.VolumeSource == (v1.VolumeSource{})
-	return !own
-}
+func waits(v *v1.Volume) bool { return pluginOf(v, nil) == "" }
 
 // Refresh brings the files of configMap, secret, downwardAPI and projected volumes
 // that Prepare has made up to date, each volume in one step (A-VOL-5), and those of CSI drivers
@@ -145,8 +135,7 @@ func Refresh(ctx context.Context, pod *v1.Pod, podDir string, sources Sources) e
 	p := preparer{pod: pod, podDir: podDir, sources: sources, again: true}
 	var failures []error
 	for _, v := range used(pod) {
-		written := v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil || v.CSI != nil || p.rememberedCSI(v) != nil
-		if !written {
+		if !isWritten(v) && v.CSI == nil && p.rememberedCSI(v) == nil {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -222,24 +211,15 @@ func (p preparer) prepare(ctx context.Context, volume *v1.Volume) (mounted, erro
 	switch {
 	case volume.HostPath != nil:
 		return mounted{path: volume.HostPath.Path}, checkHostPath(volume.HostPath)
-	case volume.ConfigMap != nil:
-		dir := p.dir("configmap", volume.Name)
-		return mounted{path: dir, readOnly: true, relabel: true}, p.configMap(dir, volume)
-	case volume.Secret != nil:
-		dir := p.dir("secret", volume.Name)
-		return mounted{path: dir, readOnly: true, relabel: true}, p.secret(dir, volume)
-	case volume.DownwardAPI != nil:
-		dir := p.dir("downward-api", volume.Name)
-		return mounted{path: dir, readOnly: true, relabel: true}, p.downwardAPI(dir, volume)
-	case volume.Projected != nil:
-		dir := p.dir("projected", volume.Name)
-		return mounted{path: dir, readOnly: true, relabel: true}, p.projected(ctx, dir, volume)
+	case isWritten(volume):
+		dir := Folder(p.podDir, volume, "")
+		return mounted{path: dir, readOnly: true, relabel: true}, p.written(ctx, dir, volume)
 	case volume.PersistentVolumeClaim != nil, volume.Ephemeral != nil && p.sources.API != nil:
 		return p.claim(ctx, volume)
 	case volume.Image != nil:
 		return mounted{image: true, readOnly: true}, nil
 	case volume.EmptyDir != nil || volume.VolumeSource == (v1.VolumeSource{}):
-		dir := p.dir("empty-dir", volume.Name)
+		dir := Folder(p.podDir, volume, "")
 		return mounted{path: dir, relabel: true}, p.emptyDir(dir, volume.EmptyDir)
 	}
 	return p.ofDriver(ctx, volume)
@@ -247,30 +227,22 @@ func (p preparer) prepare(ctx context.Context, volume *v1.Volume) (mounted, erro
 
 const supportedTypes = "emptyDir, hostPath, configMap, secret, downwardAPI, projected, persistentVolumeClaim, ephemeral, csi or image"
 
-func (p preparer) dir(plugin, volume string) string { return folder(p.podDir, plugin, volume) }
-
-func folder(podDir, plugin, volume string) string {
-	return filepath.Join(podDir, "volumes", "kubernetes.io~"+plugin, volume)
+// isWritten says whether a volume has files that are made of objects.
+func isWritten(v *v1.Volume) bool {
+	return v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil
 }
 
 // Folder is where Prepare makes a volume in the pod's folder; empty for one that is
 // elsewhere. bound is the name of what a claim is bound to.
 func Folder(podDir string, volume *v1.Volume, bound string) string {
-	switch {
-	case volume.ConfigMap != nil:
-		return folder(podDir, "configmap", volume.Name)
-	case volume.Secret != nil:
-		return folder(podDir, "secret", volume.Name)
-	case volume.DownwardAPI != nil:
-		return folder(podDir, "downward-api", volume.Name)
-	case volume.Projected != nil:
-		return folder(podDir, "projected", volume.Name)
-	case bound != "":
-		return folder(podDir, "local-volume", bound)
-	case volume.EmptyDir != nil:
-		return folder(podDir, "empty-dir", volume.Name)
+	plugin, name := pluginOf(volume, nil), volume.Name
+	if bound != "" {
+		plugin, name = pluginLocal, bound
 	}
-	return ""
+	if plugin == "" || plugin == pluginHostPath || plugin == pluginImage {
+		return ""
+	}
+	return filepath.Join(podDir, "volumes", strings.ReplaceAll(plugin, "/", "~"), name)
 }
 
 // fsGroup is the group that owns the pod's volumes, or nil.

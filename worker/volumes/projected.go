@@ -8,13 +8,11 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/utils/ptr"
 )
 
-// projected makes a volume of several sources, in memory as Kubernetes does. All
-// that is wrong with them is reported at once.
-func (p preparer) projected(ctx context.Context, dir string, volume *v1.Volume) error {
+// projected has the files of several sources.
+func (p preparer) projected(ctx context.Context, volume *v1.Volume) (payload, []error) {
 	files, failures := payload{}, []error(nil)
 	for i := range volume.Projected.Sources {
 		one, err := p.projection(ctx, volume, i)
@@ -23,16 +21,7 @@ func (p preparer) projected(ctx context.Context, dir string, volume *v1.Volume) 
 		}
 		maps.Copy(files, one)
 	}
-	if kept(dir, failures...) {
-		return nil
-	}
-	if err := utilerrors.NewAggregate(failures); err != nil {
-		return err
-	}
-	if err := p.memoryDir(dir, 0); err != nil {
-		return err
-	}
-	return p.write(dir, volume.Name, files)
+	return files, failures
 }
 
 // projection has the files of one source.

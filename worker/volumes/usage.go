@@ -37,13 +37,12 @@ func Measure(ctx context.Context, dir string) (Size, error) {
 	if err := u.folder(os.NewFile(uintptr(fd), dir), 0); err != nil {
 		return Size{}, fmt.Errorf("measure %s: %w", dir, err)
 	}
-	return Size{Bytes: u.bytes, Inodes: u.inodes}, nil
+	return u.Size, nil
 }
 
 type usage struct {
+	Size
 	ctx    context.Context
-	bytes  int64
-	inodes int64
 	linked map[uint64]bool // inodes with several links that were counted
 }
 
@@ -72,8 +71,8 @@ func (u *usage) list(dir *os.File, in func(name string) error) error {
 	if err := unix.Fstat(int(dir.Fd()), &own); err != nil {
 		return err
 	}
-	u.bytes += own.Blocks * 512
-	u.inodes++
+	u.Bytes += own.Blocks * 512
+	u.Inodes++
 	for {
 		names, err := dir.Readdirnames(1000)
 		for _, name := range names {
@@ -109,8 +108,8 @@ func (u *usage) entry(dir *os.File, name string) (isFolder bool, err error) {
 		}
 		u.linked[stat.Ino] = true
 	}
-	u.bytes += stat.Blocks * 512
-	u.inodes++
+	u.Bytes += stat.Blocks * 512
+	u.Inodes++
 	return false, nil
 }
 
