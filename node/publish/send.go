@@ -108,6 +108,7 @@ func judge(err error) verdict {
 		return eventUnanswered
 	case transient:
 		return tryAgain
+	case none, conflicting, refused:
 	}
 	if apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause) {
 		return tryAgain // an API server that starts denies everything until it knows its rules
