@@ -119,8 +119,9 @@ func TestSessionsSayHowTheyEnd(t *testing.T) {
 		c := streamConfig(t, &fakeRuntime{url: streamingServer(t, wanted, func(ctx context.Context, in io.Reader, out, stderr io.Writer, cut func()) error {
 			text := make([]byte, 2)
 			_, err := io.ReadFull(in, text)
-			assert.True(t, err == nil && string(text) == "in", "%s: read %q, %v", tc.name, text, err)
-			assert.NoError(t, assert.ErrorOf(io.WriteString(out, "out")), tc.name)
+			_, failed := io.WriteString(out, "out")
+			// A session that is idle for too long may be over before that.
+			assert.True(t, tc.idle > 0 || err == nil && string(text) == "in" && failed == nil, "%s: read %q, %v, %v", tc.name, text, err, failed)
 			return tc.run(ctx, in, out, stderr, cut)
 		})})
 		c.Kubelet.StreamingConnectionIdleTimeout = metav1.Duration{Duration: tc.idle}
@@ -136,7 +137,7 @@ func TestSessionsSayHowTheyEnd(t *testing.T) {
 		err := sessionOn(t.Context(), address, "/exec/default/web/main?command=a&input=1&output=1", remotecommand.StreamOptions{Stdin: in, Stdout: heard})
 		got := fmt.Sprint(err)
 		assert.True(t, strings.Contains(got, tc.want) && (tc.want != "" || err == nil), "%s: %v, want %q", tc.name, err, tc.want)
-		assert.True(t, tc.name == "runtime lost" || out.String() == "out", "%s: %q was written", tc.name, &out)
+		assert.True(t, tc.name == "runtime lost" || tc.idle > 0 || out.String() == "out", "%s: %q was written", tc.name, &out)
 		end()
 	}
 }

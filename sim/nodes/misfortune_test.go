@@ -147,8 +147,8 @@ func (c *clusterOf) answers(name string) bool {
 // await waits until something is so.
 func (c *clusterOf) await(what string, so func() bool) {
 	c.Helper()
-	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(10 * time.Millisecond) {
-		assert.Require(c, !time.Now().After(deadline), "%s: not after a minute", what)
+	for deadline := time.Now().Add(5 * time.Minute); !so(); time.Sleep(10 * time.Millisecond) {
+		assert.Require(c, !time.Now().After(deadline), "%s: not after five minutes", what)
 	}
 }
 

@@ -55,6 +55,20 @@ func visited(t *testing.T, address string) map[string]int {
 	return pods
 }
 
+// awaitAnswer is the address of a Service, once a visit is answered: it leads to pods a moment after their Deployment is available,
+// and refuses until then.
+func awaitAnswer(t *testing.T, name string) string {
+	t.Helper()
+	address := clusterIP(t, name)
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		_, err := visit(t.Context(), address)
+		if err == nil {
+			return address
+		}
+		assert.Require(t, !time.Now().After(end), "visit %s: %v", address, err)
+	}
+}
+
 // awaitPods visits until so many pods answer.
 func awaitPods(t *testing.T, address string, want int) map[string]int {
 	t.Helper()

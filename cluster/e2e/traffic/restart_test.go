@@ -18,7 +18,7 @@ import (
 func TestRestart(t *testing.T) {
 	apply(t, serving("stays")+service("stays", "stays", ""))
 	awaitRollout(t, "stays")
-	address := clusterIP(t, "stays")
+	address := awaitAnswer(t, "stays")
 	awaitPods(t, address, 2)
 	up.Kill()
 	visited(t, address)

@@ -24,7 +24,7 @@ func TestRollout(t *testing.T) {
 	t.Parallel()
 	apply(t, serving("roll")+service("roll", "roll", "type: NodePort"))
 	awaitRollout(t, "roll")
-	inside := clusterIP(t, "roll")
+	inside := awaitAnswer(t, "roll")
 	outside := net.JoinHostPort(nodeIP(t), field(t, "roll", ".spec.ports[0].nodePort"))
 	before := awaitPods(t, inside, 2)
 	awaitPods(t, outside, 2)
@@ -86,7 +86,7 @@ func TestReadiness(t *testing.T) {
 	t.Parallel()
 	apply(t, serving("ready")+service("ready", "ready", ""))
 	awaitRollout(t, "ready")
-	address := clusterIP(t, "ready")
+	address := awaitAnswer(t, "ready")
 	awaitPods(t, address, 2)
 	list := assert.Get(client.CoreV1().Pods("default").List(t.Context(), meta.ListOptions{LabelSelector: "app=ready"})).Must(t)
 	one := list.Items[0]
@@ -108,9 +108,9 @@ func TestPolicies(t *testing.T) {
 		service("local", "kinds", "type: NodePort, externalTrafficPolicy: Local, internalTrafficPolicy: Local")+
 		service("nobody", "no-such-app", ""))
 	awaitRollout(t, "kinds")
-	awaitPods(t, clusterIP(t, "local"), 2)
+	awaitPods(t, awaitAnswer(t, "local"), 2)
 	awaitPods(t, net.JoinHostPort(nodeIP(t), field(t, "local", ".spec.ports[0].nodePort")), 2)
-	pods := visited(t, clusterIP(t, "sticky"))
+	pods := visited(t, awaitAnswer(t, "sticky"))
 	assert.True(t, len(pods) == 1, "one visitor got to pods %v, want one", pods)
 	for _, path := range []string{clusterIP(t, "nobody") + ":80", clusterIP(t, "local") + ":81"} {
 		pod, err := visit(t.Context(), path)
@@ -124,7 +124,7 @@ func TestFromPod(t *testing.T) {
 	t.Parallel()
 	apply(t, serving("named")+service("named", "named", "")+service("each", "named", "clusterIP: None"))
 	awaitRollout(t, "named")
-	awaitPods(t, clusterIP(t, "named"), 2)
+	awaitPods(t, awaitAnswer(t, "named"), 2)
 	script := strings.Join([]string{
 		"set -e", "exec > /dev/termination-log", "lookup named", "lookup named.default", "lookup named.default.svc.cluster.local.", "lookup kubernetes.default.svc",
 		"dial kubernetes.default:443", "fetch http://named/healthz", "fetch http://each.default.svc:8080/healthz",
