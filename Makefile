@@ -77,7 +77,7 @@ metrics-server: ## build the metrics-server that reads lifepod's figures in the 
 # lifepod is one file to copy, so it has a limit, with everything in it.
 .PHONY: size
 size: build ## print the size of bin/lifepod and what each part takes
-	@$(GO) run ./hack/size -limit 148 $(BINARY)
+	@$(GO) run ./hack/size -limit 149 $(BINARY)
 
 .PHONY: deb
 deb: site build ## make a Debian package of it: bin/lifepod_VERSION_ARCH.deb
