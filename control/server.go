@@ -25,7 +25,7 @@ type Config struct {
 	Post     func(lifecycle.Fact) // gives a fact to the pod's worker; must not block
 	Runtime  runtimeapi.RuntimeServiceClient
 	LogDir   string       // of the pod
-	Services []v1.Service // those of its run that select it
+	Services []v1.Service // those of the same run that select the pod
 	// WithEphemeralContainer and WithResources check and complete a change of the pod's spec,
 	// as an API server does. They return a new pod, with a higher generation if the spec has
 	// changed. Of requested's resources, a quantity that is not given stays as it is.

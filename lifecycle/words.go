@@ -101,7 +101,7 @@ pod-of-job-cannot-begin: a pod of {text} can't begin
 another-cannot-begin: another pod can't begin
 job-failed: {text} has failed: {reason}
 changed: {text} changed
-more-changed: {text} and {more} more changed
+more-changed: {text} and {number} more changed
 is-there: {text} is there
 is-not-there: {text} is not there
 was-deleted: {text} was deleted
@@ -229,7 +229,7 @@ func (b *Because) kind(say Say) string {
 	if b.Kind == BecauseChanged || b.Kind == BecauseMoreChanged {
 		of = strings.NewReplacer(ChangedLabels, say(ChangedLabels), ChangedAnnotations, say(ChangedAnnotations)).Replace(of)
 	}
-	return strings.NewReplacer("{text}", of, "{reason}", b.Reason, "{more}", strconv.Itoa(b.Index), "{number}", strconv.Itoa(b.Index)).Replace(text)
+	return strings.NewReplacer("{text}", of, "{reason}", b.Reason, "{number}", strconv.Itoa(b.Index)).Replace(text)
 }
 
 // What BecauseChanged says of the pod itself, whose other objects it names.

@@ -193,8 +193,23 @@ func (c *calls) fault(now time.Duration, e lifecycle.Effect) *fault {
 
 // containerOf is the container that a call is about; empty: the pod.
 func containerOf(e lifecycle.Effect) string {
-	if name := reflect.ValueOf(e).FieldByName("Container"); name.Kind() == reflect.String {
-		return name.String()
+	switch e := e.(type) {
+	case lifecycle.InspectImage:
+		return e.Container
+	case lifecycle.PullImage:
+		return e.Container
+	case lifecycle.CreateContainer:
+		return e.Container
+	case lifecycle.StartContainer:
+		return e.Container
+	case lifecycle.StopContainer:
+		return e.Container
+	case lifecycle.RemoveContainer:
+		return e.Container
+	case lifecycle.Probe:
+		return e.Container
+	case lifecycle.RunHook:
+		return e.Container
 	}
 	return ""
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
-// TestNodeSettings: the controller of nodes has the values that kube-controller-manager has without flags, of which some come from its
-// flags alone: with a rate of 0 pods left one lost node, and none after it.
+// TestNodeSettings compares the settings of the node lifecycle controller with those of kube-controller-manager without flags. Some
+// of them have no default but that of their flag.
 func TestNodeSettings(t *testing.T) {
 	upstream := assert.Get(kcm.NewKubeControllerManagerOptions()).Must(t)
 	upstream.Flags(app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases())

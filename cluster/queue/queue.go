@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Work does what is in a queue, so much at a time, until ctx ends and all that was begun has returned. What fails is told, and tried
-// again as the queue says.
+// Work does the items of a queue, at most atOnce at a time, until ctx ends and all that were begun have returned. It calls failed for an
+// item that fails, and adds it again after the back-off of the queue.
 func Work[T comparable](ctx context.Context, queue workqueue.TypedRateLimitingInterface[T], atOnce int, do func(context.Context, T) error, failed func(T, error)) {
 	defer context.AfterFunc(ctx, queue.ShutDown)()
 	var working sync.WaitGroup

@@ -160,7 +160,7 @@ func evaluate(format, expression string, object any) (string, error) {
 	return out.String(), nil
 }
 
-// escapes are those of JSON; the longer ones are of characters that turn the direction of writing.
+// escapes matches the escapes of JSON. The longer ones stand for characters that change the direction of writing.
 var escapes = regexp.MustCompile(`\\(u061c|u200e|u200f|u202[a-e]|u206[6-9]|.)`)
 
 // harmlessYAML is an object of JSON as YAML. YAML leaves characters that turn the direction of

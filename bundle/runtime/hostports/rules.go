@@ -15,7 +15,7 @@ import (
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 )
 
-// ruleset is that of IPv4, in the table and the chains of the CNI project's plugin portmap.
+// ruleset has the IPv4 rules in the table and the chains of the CNI project's plugin portmap.
 type ruleset struct {
 	*nft.Conn
 	table *nft.Table
