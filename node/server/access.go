@@ -74,31 +74,51 @@ func (a *access) allowed(ctx context.Context, who user.Info, r request) (bool, e
 }
 
 // requests are those under way, also those whose connections were hijacked,
-// which a http.Server forgets: each reads.
+// which a http.Server forgets.
 type requests struct {
-	lock sync.RWMutex
-	over chan struct{} // closed when there is none any more; nil before end
+	mu    sync.Mutex
+	count int
+	over  chan struct{} // closed when there is none and none may begin any more; nil before end
 }
 
 // counted passes requests on until the end.
 func (q *requests) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !q.lock.TryRLock() {
+		if !q.begin() {
 			refuse(w, http.StatusServiceUnavailable, "the node's API is ending")
 			return
 		}
-		defer q.lock.RUnlock()
+		defer q.done()
 		next.ServeHTTP(w, r)
 	})
+}
+
+func (q *requests) begin() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.over != nil {
+		return false
+	}
+	q.count++
+	return true
+}
+
+func (q *requests) done() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.count--; q.count == 0 && q.over != nil {
+		close(q.over)
+	}
 }
 
 // end lets no more requests begin; what it returns is closed when the last one
 // is over. Called once.
 func (q *requests) end() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.over = make(chan struct{})
-	go func() {
-		q.lock.Lock()
+	if q.count == 0 {
 		close(q.over)
-	}()
+	}
 	return q.over
 }
