@@ -25,7 +25,7 @@ func TestForeignModule(t *testing.T) {
 	}
 	commit := run(repository, nil, "git", "rev-parse", "HEAD")
 	foreign := []string{
-		"GOFLAGS=-trimpath -modcacherw", "GOSUMDB=off", "GOMODCACHE=" + t.TempDir(), "GONOPROXY=github.com/lifepod",
+		"GOFLAGS=" + os.Getenv("GOFLAGS") + " -modcacherw", "GOSUMDB=off", "GOMODCACHE=" + t.TempDir(), "GONOPROXY=github.com/lifepod",
 		"GOPROXY=file://" + run(repository, nil, "go", "env", "GOMODCACHE") + "/cache/download," + run(repository, nil, "go", "env", "GOPROXY"),
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url.file://" + repository + ".insteadOf", "GIT_CONFIG_VALUE_0=https://github.com/lifepod/lifepod",
 	}
