@@ -436,10 +436,10 @@ prove-lives: ## LIVES random lives, the same for each PROVESEED; CI leads 200,00
 	$(GO) run ./hack/prove -lives $(LIVES) -seed $(PROVESEED) -compare $(COMPARE)
 
 prove-issue: ## put the kubelet's rule into lifepod that led to its bug N=138514: a test fails, which passes without (docs/proof.md)
-	@[ -n "$(N)" ] || { echo "make prove-issue: want N=<number>, such as N=138514 (docs/proof.md has them all)" >&2; exit 1; }
+	@[ -n "$(N)" ] || { echo "make prove-issue: want N=<number>, such as N=138514 (docs/reports/kubelet-bugs.md has them all)" >&2; exit 1; }
 	$(GO) run ./hack/prove -issue $(N)
 
-prove-issues: ## the same with every bug of docs/proof.md
+prove-issues: ## the same with every bug of docs/reports/kubelet-bugs.md
 	$(GO) run ./hack/prove
 
 prove-groups: ## put mistakes into how members of a group tell each other: a test fails for each, which passes without

@@ -3,7 +3,7 @@
 //
 //	go run ./hack/prove [-issue N]
 //	go run ./hack/prove -groups     does so with mistakes in how members of a group tell each other
-//	go run ./hack/prove -table      writes the table of docs/proof.md
+//	go run ./hack/prove -table      writes docs/reports/kubelet-bugs.md
 //
 // It also leads pods and nodes through random lives, for a time or until that many pods
 // have lived:
@@ -36,12 +36,12 @@ import (
 	"github.com/lifepod/lifepod/internal/prove/counts"
 )
 
-const document = "docs/proof.md"
+const document = "docs/reports/kubelet-bugs.md"
 
 func main() {
 	issue := flag.Int("issue", 0, "only this one")
 	groups := flag.Bool("groups", false, "make mistakes in how members of a group tell each other")
-	table := flag.Bool("table", false, "write the table of "+document)
+	table := flag.Bool("table", false, "write "+document)
 	jobs := flag.Int("jobs", runtime.NumCPU(), "how many at once")
 	var limit prove.Limit
 	flag.DurationVar(&limit.For, "for", 0, "lead random lives for so long")
@@ -67,7 +67,7 @@ func main() {
 	switch {
 	case err != nil:
 	case *table:
-		err = writeTable(bugs)
+		err = os.WriteFile(document, []byte(prove.Table(bugs)), 0o644)
 	case *report:
 		err = show(os.Stdin, limit.Compare)
 	case limit.For > 0 || limit.Lives > 0:
@@ -119,18 +119,6 @@ func show(log io.Reader, compare int) error {
 	}
 	fmt.Println(f.Report(compare))
 	return nil
-}
-
-func writeTable(bugs []prove.Bug) error {
-	text, err := os.ReadFile(document)
-	if err != nil {
-		return err
-	}
-	written, err := prove.WithTable(string(text), bugs)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(document, []byte(written), 0o644)
 }
 
 // proveAll proves the bug of that number, 0 for all that can be reproduced.

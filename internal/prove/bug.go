@@ -2,7 +2,6 @@ package prove
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -32,7 +31,7 @@ type Bug struct {
 //go:embed bugs.yaml groups.yaml
 var files embed.FS
 
-// Bugs lists all, as docs/proof.md has them.
+// Bugs lists all, as docs/reports/kubelet-bugs.md has them.
 func Bugs() ([]Bug, error) { return read("bugs.yaml") }
 
 // GroupMistakes are made in how members of a group tell each other. No bug is known that comes of them.
@@ -80,18 +79,17 @@ func (b Bug) TestRun() TestRun {
 	return TestRun{Run: strings.Join(parts, "/")}
 }
 
-// Table is the part of docs/proof.md that follows from the list of bugs.
+// Table is docs/reports/kubelet-bugs.md, which follows from the list of bugs.
 func Table(bugs []Bug) string {
 	var b strings.Builder
-	b.WriteString("| bug | reproduced by | the kubelet's rule, as a mistake | lifepod's rule | command |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString(head)
 	for _, bug := range bugs {
-		if !bug.Reproducible() {
-			continue
+		if bug.Reproducible() {
+			fmt.Fprintf(&b, "| %s: %s | %s (`%s` of `%s`) | %s | %s (%s) | `make prove-issue N=%d` |\n",
+				bug.link(), bug.What, bug.Fault, bug.testName(), bug.Package(), bug.Mistake, bug.Ours, strings.Join(bug.Rules, ", "), bug.Number)
 		}
-		fmt.Fprintf(&b, "| %s: %s | %s (`%s` of `%s`) | %s | %s (%s) | `make prove-issue N=%d` |\n",
-			bug.link(), bug.What, bug.Fault, bug.testName(), bug.Package(), bug.Mistake, bug.Ours, strings.Join(bug.Rules, ", "), bug.Number)
 	}
-	b.WriteString("\nNot reproduced:\n\n| bug | why not |\n| --- | --- |\n")
+	b.WriteString("\n## Not reproduced\n\n| bug | why not |\n| --- | --- |\n")
 	for _, bug := range bugs {
 		if !bug.Reproducible() {
 			fmt.Fprintf(&b, "| %s: %s | %s |\n", bug.link(), bug.What, bug.Why)
@@ -99,6 +97,19 @@ func Table(bugs []Bug) string {
 	}
 	return b.String()
 }
+
+const head = `# Bugs of the kubelet
+
+This page shows what follows in lifepod from each bug of the kubelet, or complaint of users, that [the proof](../proof.md#bugs) is about.
+It is written by ` + "`go run ./hack/prove -table`" + ` from internal/prove/bugs.yaml.
+
+## Reproduced
+
+The test is a transcript, a file below ` + "`testdata`" + ` of the package, unless its name begins with ` + "`Test`" + `.
+
+| bug | reproduced by | the kubelet's rule, as a mistake | lifepod's rule | command |
+| --- | --- | --- | --- | --- |
+`
 
 func (b Bug) link() string {
 	name := "k/k"
@@ -110,15 +121,3 @@ func (b Bug) link() string {
 
 // testName is the test, or of a transcript its file, which says more.
 func (b Bug) testName() string { return strings.TrimPrefix(b.Test, "TestTranscripts/") }
-
-const begin, end = "<!-- The table is written by go run ./hack/prove -table. -->\n\n", "\n<!-- The end of the table. -->\n"
-
-// WithTable is docs/proof.md with the table of these bugs.
-func WithTable(document string, bugs []Bug) (string, error) {
-	before, rest, begins := strings.Cut(document, begin)
-	_, after, ends := strings.Cut(rest, end)
-	if !begins || !ends {
-		return "", errors.New("docs/proof.md has no place for the table")
-	}
-	return before + begin + Table(bugs) + end + after, nil
-}
