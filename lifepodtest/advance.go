@@ -35,7 +35,8 @@ func (o Options) time() nodes.Time {
 // pods; their Events come a little later, as always.
 //
 // It does not wait for what others do in answer, such as an operator that replaces a pod that has failed: that pod
-// lives from when its node hears of it. Wait for it, then advance again. Call it from the goroutine of the test.
+// lives from when its node hears of it. Wait for it, then advance again. A group needs several steps, since its members hear of
+// each other by way of the API server. Times in the API are the real ones. Call it from the goroutine of the test.
 func (n *Nodes) Advance(d time.Duration) {
 	n.t.Helper()
 	if n.manual == nil {

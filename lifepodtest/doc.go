@@ -10,6 +10,9 @@
 //	lifepodtest.Start(t, config, lifepodtest.Options{Nodes: 3})
 //	// from here on every pod that is created becomes Ready
 //
+// A module needs go get github.com/lifepod/lifepod/lifepodtest and no replace lines. Most of its 1,100 packages are Kubernetes',
+// which take minutes to be compiled for the first time.
+//
 // What the containers of a pod do may be said by a scenario of lifepod sim (docs/sim.md): here
 // the first instance of main crashes after a second, and the second one runs on.
 //
