@@ -199,14 +199,18 @@ func TestImageCommands(t *testing.T) {
 	if got := r.run(t, imagePod("own:1", "Never"), "--fail-fast"); !strings.Contains(got.stderr, "(it is here as "+own+": name it so)") {
 		t.Errorf("%+v", got)
 	}
-	ownImage := pod("latest", `restartPolicy: Never
-volumes: [{name: v, image: {reference: localhost/own, pullPolicy: Always}}]
-containers: [{name: main, image: localhost/own, command: [ls, /v/bin/true], volumeMounts: [{name: v, mountPath: /v}]}]`)
-	if got := r.run(t, ownImage, "--fail-fast"); !strings.Contains(got.stderr, "warning: main: lifepod run --pull never uses the image that is here\n") {
+	if got := r.run(t, pod("latest", "restartPolicy: Never\ncontainers: [{name: main, image: localhost/own}]"), "--fail-fast"); !strings.Contains(
+		got.stderr, "warning: main: lifepod run --pull never uses the image that is here\n") {
 		t.Errorf("%+v", got)
 	}
 	r.checkWhy(t, "latest", `main never started; at TIME: ErrImagePull: .* \(the image is here, but imagePullPolicy is Always, the default for the tag latest: set IfNotPresent to use it\)\.`)
-	r.run(t, ownImage, "--pull", "never").want(t, 0, "true\n")
+	mounts := pod("mounts", `restartPolicy: Never
+volumes: [{name: v, image: {reference: localhost/own, pullPolicy: Always}}]
+containers: [{name: main, image: localhost/own, imagePullPolicy: IfNotPresent, command: [ls, /v/bin/true], volumeMounts: [{name: v, mountPath: /v}]}]`)
+	if got := r.run(t, mounts, "--fail-fast"); !strings.Contains(got.stderr, "warning: volume v: lifepod run --pull never uses the image that is here\n") {
+		t.Errorf("%+v", got)
+	}
+	r.run(t, mounts, "--pull", "never").want(t, 0, "true\n")
 	r.lifepod(t, "", "image", "prune", "-a").want(t, 0, "") // it is in use by another name
 	user.signal(syscall.SIGINT)
 	user.wait()
