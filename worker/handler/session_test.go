@@ -3,16 +3,9 @@ package handler
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/opencontainers/cgroups"
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/pidfd"
@@ -78,34 +71,4 @@ func TestSessionsBeginOneByOne(t *testing.T) {
 		leave()
 		assert.True(t, len(r.beginning) == 0, "%d containers are kept", len(r.beginning))
 	})
-}
-
-// TestEnd: a command is ended with what it has started, though both ignore the hangup, and nothing else is.
-func TestEnd(t *testing.T) {
-	cgroups.TestMode = true // a cgroup that is a folder
-	defer func() { cgroups.TestMode = false }()
-	begin := func() (leader pidfd.ID, child int) {
-		command := exec.Command("sh", "-c", "trap '' HUP; sleep 60 & echo $!; wait")
-		command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		out := assert.Get(command.StdoutPipe()).Must(t)
-		assert.Must(t, command.Start())
-		t.Cleanup(func() {
-			_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // it may have ended
-			_ = command.Wait()
-		})
-		assert.Must(t, assert.ErrorOf(fmt.Fscan(out, &child)))
-		return assert.Get(pidfd.Find(command.Process.Pid)).Must(t), child
-	}
-	leader, child := begin()
-	other, others := begin()
-	dir := t.TempDir()
-	assert.Must(t, os.WriteFile(filepath.Join(dir, "cgroup.procs"), fmt.Appendf(nil, "%d\n%d\n%d\n%d\n%d\n", os.Getpid(), leader.PID, child, other.PID, others), 0o600))
-	s := &processView{first: assert.Get(read(os.Getpid())).Must(t), cgroup: dir, since: leader.StartTicks, sessions: map[int]bool{}}
-	for range 2 { // the second time there is nothing to do
-		assert.NoError(t, s.end(leader))
-		for pid, want := range map[int]error{leader.PID: pidfd.ErrEnded, child: pidfd.ErrEnded, other.PID: nil, others: nil} {
-			_, err := pidfd.Find(pid)
-			assert.True(t, errors.Is(err, want), "process %d: %v, want %v", pid, err, want)
-		}
-	}
 }
