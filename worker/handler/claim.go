@@ -26,7 +26,9 @@ func (s *processView) claimLeader(c *running) bool {
 			leaders = append(leaders, p)
 		}
 	}
-	slices.SortFunc(leaders, func(a, b process) int { return cmp.Compare(a.StartTicks, b.StartTicks) })
+	slices.SortFunc(leaders, func(a, b process) int {
+		return cmp.Or(cmp.Compare(a.StartTicks, b.StartTicks), cmp.Compare(a.PID, b.PID)) // several begin in one tick
+	})
 	all := len(leaders) >= len(s.same)
 	for i, p := range leaders {
 		if s.allEnding || all && i == slices.Index(s.same, c) {

@@ -77,6 +77,7 @@ func TestClaimLeader(t *testing.T) {
 		{"alone", []process{leader(20, 2, check), leader(10, 1, other)}, []*running{second}, true, []int{20}, true},
 		{"not there yet", []process{leader(10, 1, other)}, []*running{second}, true, nil, false},
 		{"the second of two", []process{leader(30, 3, check), leader(20, 2, check)}, []*running{first, second}, false, []int{30}, true},
+		{"the second of two that began at once and has ended", []process{leader(30, 2, check), leader(20, 2, check)}, []*running{first, second}, false, []int{30}, true},
 		{"one of two", []process{leader(20, 2, check)}, []*running{first, second}, false, nil, false},
 		{"one of two, both given up", []process{leader(20, 2, check)}, []*running{first, second}, true, []int{20}, false},
 		{"both given up", []process{leader(30, 3, check), leader(20, 2, check)}, []*running{first, second}, true, []int{20, 30}, true},
