@@ -88,5 +88,5 @@ func admittingServer(t *testing.T) (*Server, *[]lifecycle.Fact) {
 	return &Server{Config: Config{
 		Object: NewObject(set.Pod), LogDir: t.TempDir(), WithEphemeralContainer: manifest.WithEphemeralContainer, WithResources: manifest.WithResources, Log: slog.New(slog.DiscardHandler),
 		Post: func(f lifecycle.Fact) { facts = append(facts, f) },
-	}, sessions: newSessions(set.Pod)}, &facts
+	}}, &facts
 }

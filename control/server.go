@@ -12,6 +12,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/lifecycle"
+	"github.com/lifepod/lifepod/worker/handler"
 )
 
 // lastWords is how long a server that is closed waits for answers under way: a
@@ -24,8 +25,9 @@ type Config struct {
 	Object   *Object
 	Post     func(lifecycle.Fact) // gives a fact to the pod's worker; must not block
 	Runtime  runtimeapi.RuntimeServiceClient
-	LogDir   string       // of the pod
-	Services []v1.Service // those of the same run that select the pod
+	Commands *handler.Runner // of the pod's worker
+	LogDir   string          // of the pod
+	Services []v1.Service    // those of the same run that select the pod
 	// WithEphemeralContainer and WithResources check and complete a change of the pod's spec,
 	// as an API server does. They return a new pod, with a higher generation if the spec has
 	// changed. Of requested's resources, a quantity that is not given stays as it is.
@@ -40,10 +42,9 @@ type Config struct {
 // Server serves one pod until it is closed.
 type Server struct {
 	Config
-	path     string
-	http     *http.Server
-	served   sync.WaitGroup
-	sessions *sessions
+	path   string
+	http   *http.Server
+	served sync.WaitGroup
 }
 
 // Serve makes the pod's socket and answers on it until Close.
@@ -52,7 +53,7 @@ func Serve(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Config: c, path: path, sessions: newSessions(c.Object.Pod())}
+	s := &Server{Config: c, path: path}
 	s.http = &http.Server{
 		// There may be many pods, and few ask: routes are made for those who do.
 		Handler:           rootOnly(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.routes().ServeHTTP(w, r) })),

@@ -34,7 +34,7 @@ func serveTest(t *testing.T) *served {
 	s.Server = &Server{Config: Config{
 		Object: NewObject(testPod()), LogDir: t.TempDir(), WithEphemeralContainer: fakeEphemeralContainer, WithResources: fakeResources, Log: slog.New(slog.DiscardHandler),
 		Post: func(f lifecycle.Fact) { s.facts = append(s.facts, fmt.Sprintf("%T", f)) },
-	}, sessions: newSessions(testPod())}
+	}}
 	h := httptest.NewServer(s.routes())
 	t.Cleanup(h.Close)
 	s.url = h.URL

@@ -56,7 +56,7 @@ func adoptLife(node *worker.Engine, pod *v1.Pod, to worker.Sink, has lifecycle.O
 // be changed by it.
 func (l *Life) Serve(c control.Config) (err error) {
 	c.Object, c.Post, c.Log = l.object, l.Worker.Post, l.node.Log
-	c.Runtime, c.LogDir = l.node.Runtime, l.node.Config.PodLogDirectory(l.Worker.Pod())
+	c.Runtime, c.Commands, c.LogDir = l.node.Runtime, l.Worker.Commands, l.node.Config.PodLogDirectory(l.Worker.Pod())
 	l.server, err = control.Serve(c)
 	return err
 }

@@ -40,6 +40,8 @@ type Worker struct {
 	log     *slog.Logger
 	mail    *mailbox.Mailbox[any] // of lifecycle.Fact, *runtimeapi.ContainerStatus of one that exited, nowMoved …
 	results *results              // of all executors
+	// Commands runs commands in the pod's containers.
+	Commands *handler.Runner
 
 	relist mailbox.Signal // requests a snapshot now
 
@@ -72,6 +74,7 @@ func (n *Engine) NewWorker(pod *v1.Pod, sink Sink) *Worker {
 		post: mail.Post,
 	}
 	w := &Worker{
+		Commands: h.commands,
 		pod:      pod,
 		results:  h.results,
 		sink:     sink,

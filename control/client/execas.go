@@ -24,17 +24,15 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/lifepod/lifepod/control"
-	"github.com/lifepod/lifepod/control/execprocess"
 	"github.com/lifepod/lifepod/control/filecopy"
 	"github.com/lifepod/lifepod/internal/pidfd"
+	"github.com/lifepod/lifepod/worker/handler"
 )
 
 const (
 	processType = "types.containerd.io/opencontainers/runtime-spec/1/Process"
 	// lastOutput is how long what a command has written may take to come once it has ended: what it started may write on.
 	lastOutput = time.Second
-	// endTime is for a command to end that nobody waits for any more.
-	endTime = 10 * time.Second
 )
 
 // ExecAs is Exec as another user than the container's, USER[:GROUP]. CRI has no call for that: containerd is asked, at its socket, for a
@@ -129,7 +127,9 @@ func (e *execution) run(ctx context.Context, spec []byte) (int, error) {
 	if err != nil {
 		return startFailure(errors.New(status.Convert(err).Message()))
 	}
-	defer context.AfterFunc(ctx, func() { e.end(int(started.GetPid())) })()
+	defer context.AfterFunc(ctx, func() {
+		_ = handler.End(e.container, e.own.PID, int(started.GetPid())) // the command's end is waited for
+	})()
 	return e.pass(lasting, in, out, stderr)
 }
 
@@ -164,17 +164,4 @@ func (e *execution) pass(ctx context.Context, in, out, stderr *os.File) (int, er
 	case <-time.After(lastOutput):
 	}
 	return int(ended.GetExitStatus()), err
-}
-
-// end ends the command with all that it started.
-func (e *execution) end(pid int) {
-	ctx, cancel := context.WithTimeout(context.Background(), endTime)
-	defer cancel()
-	command, err := pidfd.Find(pid)
-	if err != nil {
-		return // it has ended
-	}
-	if inside, err := execprocess.Of(e.own.PID); err == nil {
-		_ = inside.End(ctx, command) // the command's end is waited for
-	}
 }

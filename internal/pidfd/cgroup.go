@@ -29,7 +29,7 @@ func KillCgroups(ctx context.Context, dirs ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, exitPatience)
 	defer cancel()
 	for range killTries {
-		pids, err := processes(dirs)
+		pids, err := InCgroups(dirs...)
 		if err != nil || len(pids) == 0 {
 			return err
 		}
@@ -62,7 +62,7 @@ func killOnce(ctx context.Context, dirs []string, pids map[int]bool) error {
 		}
 		open = append(open, p)
 	}
-	still, err := processes(dirs)
+	still, err := InCgroups(dirs...)
 	if err != nil {
 		return err
 	}
@@ -84,9 +84,9 @@ func killOnce(ctx context.Context, dirs []string, pids map[int]bool) error {
 	return nil
 }
 
-// processes lists the PIDs in the folders and below. Folders that vanish while
-// they are read are what removal is about.
-func processes(dirs []string) (map[int]bool, error) {
+// InCgroups are the PIDs in the cgroups and those below. Folders that vanish while
+// they are read have none.
+func InCgroups(dirs ...string) (map[int]bool, error) {
 	out := map[int]bool{}
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {

@@ -12,6 +12,9 @@
 // from handlers that are given. Nothing is polled: a followed log wakes
 // by inotify and ends when Changed is called.
 //
+// A session's protocol is spoken here, with the client and with the runtime, because API servers take silence for success. Package
+// control passes the bytes of one on, because its own clients see by themselves that a connection was lost.
+//
 // query.go answers /logs/ of the node's API: the files of /var/log and, if the
 // configuration has enableSystemLogQuery, queries of what services of the machine have
 // logged (KEP-2258): from the journal, or from files of their names.

@@ -26,7 +26,9 @@ func (s *processView) claimLeader(c *running) bool {
 			leaders = append(leaders, p)
 		}
 	}
-	slices.SortFunc(leaders, func(a, b process) int { return cmp.Compare(a.StartTicks, b.StartTicks) })
+	slices.SortFunc(leaders, func(a, b process) int {
+		return cmp.Or(cmp.Compare(a.StartTicks, b.StartTicks), cmp.Compare(a.PID, b.PID)) // several begin in one tick
+	})
 	all := len(leaders) >= len(s.same)
 	for i, p := range leaders {
 		if s.allEnding || all && i == slices.Index(s.same, c) {
@@ -38,8 +40,12 @@ func (s *processView) claimLeader(c *running) bool {
 
 // isUnknown says that a process leads a session of a command that isn't known.
 func (s *processView) isUnknown(p process, c *running) bool {
-	return p.entered && !slices.Equal(p.args, c.Args) &&
-		!slices.ContainsFunc(s.others, func(args []string) bool { return slices.Equal(p.args, args) })
+	return p.entered && !slices.Equal(p.args, c.Args) && !s.isAnothers(p)
+}
+
+// isAnothers says that a process has the arguments of another command that runs.
+func (s *processView) isAnothers(p process) bool {
+	return slices.ContainsFunc(s.others, func(args []string) bool { return slices.Equal(p.args, args) })
 }
 
 func (s *processView) hasUnknown(c *running) bool {
@@ -101,16 +107,4 @@ func (s *processView) claim(session int) {
 			}
 		}
 	}
-}
-
-// killLeft kills what is left of the command; false if nothing is.
-func (s *processView) killLeft() bool {
-	left := false
-	for p := range s.all() {
-		if s.sessions[p.session] {
-			left = true
-			kill(p)
-		}
-	}
-	return left
 }

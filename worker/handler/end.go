@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+
 	"github.com/lifepod/lifepod/cri"
 )
 
@@ -38,17 +41,17 @@ func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc,
 	// when it isn't wanted any more somebody waits for the answer
 	defer context.AfterFunc(wanted, func() { time.AfterFunc(cancelTime, done) })()
 	r.giveUp(c)
-	s, err := newProcessView(c.ContainerID, cri.PID(ctx, r.runtime, c.ContainerID), c.began)
+	s, err := r.view(ctx, c)
 	if err != nil {
-		return false // a runtime that doesn't say, or the container has ended
+		return false
 	}
 	pause := lookEvery
 	for judge := time.Now().Add(orphanTime); ; {
-		s.look()
+		s.lookAtOutputs()
 		s.meet(r.commandsBeside(c))
 		late := time.Now().After(judge)
 		known := s.claimLeader(c) || answered == nil && s.claimEnded(c) || late && s.claimOrphans()
-		if left := s.killLeft(); known && !left {
+		if left := s.signal(unix.SIGKILL); known && !left {
 			return s.hadEnded()
 		}
 		if late && !known && answered != nil && s.hasUnknown(c) {
@@ -66,6 +69,11 @@ func (r *Runner) end(ctx context.Context, c *running, cancel context.CancelFunc,
 			return false
 		}
 	}
+}
+
+// view is of the command's container; an error, if the runtime doesn't say, or the container has ended.
+func (r *Runner) view(ctx context.Context, c *running) (*processView, error) {
+	return newProcessView(c.ContainerID, cri.PID(ctx, r.runtime, c.ContainerID), c.began)
 }
 
 // wait lets a moment pass; false if it should not go on.
@@ -88,14 +96,14 @@ const (
 // watchHeld calls the command's Held when its time has come, or nothing when ctx ends.
 func (r *Runner) watchHeld(ctx context.Context, c *running) {
 	for pause := heldPause; wait(ctx, pause, nil); pause = min(2*pause, longHeldPause) {
-		s, err := newProcessView(c.ContainerID, cri.PID(ctx, r.runtime, c.ContainerID), c.began)
+		s, err := r.view(ctx, c)
 		if err != nil {
-			continue // a runtime that doesn't say, or the container has ended
+			continue
 		}
-		s.look()
+		s.lookAtOutputs()
 		s.meet(r.commandsBeside(c))
 		if by := s.heldBy(c); by != nil && ctx.Err() == nil {
-			c.Held(s.nameOf(*by))
+			c.Held(by.name())
 			return
 		}
 	}
@@ -115,10 +123,10 @@ func (s *processView) heldBy(c *running) *process {
 	return nil
 }
 
-// nameOf names a process by its number and what the kernel calls it, which is short.
-func (s *processView) nameOf(p process) string {
+// name is a process's number, and what the kernel calls it, which is short.
+func (p *process) name() string {
 	name := "unknown"
-	if proc, err := s.fs.Proc(p.PID); err == nil {
+	if proc, err := procfs.NewProc(p.PID); err == nil {
 		name, _ = proc.Comm() // empty, if it has ended
 	}
 	return fmt.Sprintf("%s (PID %d)", name, p.PID)

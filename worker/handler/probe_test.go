@@ -244,7 +244,7 @@ func probeRunning(t *testing.T, commands ...string) (commander *Runner, id strin
 	return NewRunner(r), id
 }
 
-// TestProbeExec: A-PROBE-13, what a command's end means.
+// TestProbeExec: A-PROBE-13, what a command's end means; its variables are replaced.
 func TestProbeExec(t *testing.T) {
 	for _, tc := range []struct {
 		name, does string
@@ -259,7 +259,8 @@ func TestProbeExec(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := on(v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"check", "-v"}}})
+				a := on(v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"check", "$(MODE)"}}})
+				a.Container.Env = []v1.EnvVar{{Name: "MODE", Value: "-v"}}
 				a.Commands, a.ContainerID = probeRunning(t, tc.does)
 				began := time.Now()
 				got := a.Make(t.Context())

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"os"
 	"os/exec"
 	"slices"
 	"syscall"
@@ -33,6 +34,22 @@ func (s *processView) claimed() (sessions []int) {
 	return sessions
 }
 
+// TestUpTo: a container's cgroup, as runtimes name it, also if the container has made some of its own in it.
+func TestUpTo(t *testing.T) {
+	for path, want := range map[string]string{
+		"/kubepods/besteffort/pod11-22/abc":                               "/kubepods/besteffort/pod11-22/abc",
+		"/kubepods.slice/kubepods-pod1.slice/cri-containerd-abc.scope/in": "/kubepods.slice/kubepods-pod1.slice/cri-containerd-abc.scope",
+		"/kubepods/pod1/def":                                              "",
+		"/":                                                               "",
+		"":                                                                "",
+	} {
+		got, found := upTo("abc", path)
+		assert.True(t, found == (want != "") && (!found || got == want), "%q: %q, %v, want %q", path, got, found, want)
+	}
+	_, found := upTo("", "/")
+	assert.True(t, !found, "a container without an ID has a cgroup")
+}
+
 // TestClaim: A-PROBE-13: a command's own, in whatever session, and nothing else.
 func TestClaim(t *testing.T) {
 	s := twoCommands()
@@ -60,6 +77,7 @@ func TestClaimLeader(t *testing.T) {
 		{"alone", []process{leader(20, 2, check), leader(10, 1, other)}, []*running{second}, true, []int{20}, true},
 		{"not there yet", []process{leader(10, 1, other)}, []*running{second}, true, nil, false},
 		{"the second of two", []process{leader(30, 3, check), leader(20, 2, check)}, []*running{first, second}, false, []int{30}, true},
+		{"the second of two that began at once and has ended", []process{leader(30, 2, check), leader(20, 2, check)}, []*running{first, second}, false, []int{30}, true},
 		{"one of two", []process{leader(20, 2, check)}, []*running{first, second}, false, nil, false},
 		{"one of two, both given up", []process{leader(20, 2, check)}, []*running{first, second}, true, []int{20}, false},
 		{"both given up", []process{leader(30, 3, check), leader(20, 2, check)}, []*running{first, second}, true, []int{20, 30}, true},
@@ -114,24 +132,27 @@ func TestHadEnded(t *testing.T) {
 	}
 }
 
-// TestKillLeft: the processes of the command's sessions are killed, and none
-// that has come to the number of one.
-func TestKillLeft(t *testing.T) {
+// TestSignal: the processes of the command's sessions get it, and none that has come to the number of one.
+func TestSignal(t *testing.T) {
 	victim := exec.Command("sleep", "60")
 	victim.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	assert.Must(t, victim.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- victim.Wait() }()
-	fs := assert.Get(procfs.NewDefaultFS()).Must(t)
-	s := &processView{fs: fs, sessions: map[int]bool{}}
-	kill(process{ID: pidfd.ID{PID: victim.Process.Pid, StartTicks: 1}})
+	id := assert.Get(pidfd.Find(victim.Process.Pid)).Must(t)
+	s := &processView{sessions: map[int]bool{}}
+	s.claim(id.PID)
+	for _, p := range []process{{ID: pidfd.ID{PID: id.PID, StartTicks: 1}, session: id.PID}, {ID: id, session: os.Getpid()}} {
+		s.recent = []process{p}
+		assert.True(t, !s.signal(syscall.SIGKILL), "killed for another: %v", p)
+	}
 	select {
 	case err := <-ended:
 		t.Fatalf("killed for another: %v", err)
 	default:
 	}
-	s.claim(victim.Process.Pid)
-	for s.killLeft() {
+	s.recent = []process{{ID: id, session: id.PID}}
+	for s.signal(syscall.SIGKILL) {
 	}
 	assert.Error(t, "signal: killed", <-ended, "ended")
 }
@@ -141,8 +162,7 @@ func TestTicksNow(t *testing.T) {
 	before := ticksNow()
 	begun := exec.Command("true")
 	assert.Must(t, begun.Start())
-	fs := assert.Get(procfs.NewDefaultFS()).Must(t)
-	proc := assert.Get(fs.Proc(begun.Process.Pid)).Must(t)
+	proc := assert.Get(procfs.NewProc(begun.Process.Pid)).Must(t)
 	stat := assert.Get(proc.Stat()).Must(t)
 	after := ticksNow()
 	assert.True(t, stat.Starttime+1 >= before && stat.Starttime <= after+1, "started at %d, between %d and %d", stat.Starttime, before, after)

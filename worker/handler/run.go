@@ -77,17 +77,14 @@ func (r *Runner) Run(ctx context.Context, command Command) ([]byte, error) {
 	if c.Held != nil {
 		go r.watchHeld(call, c)
 	}
-	timer := time.NewTimer(c.patience())
-	defer timer.Stop()
-	var gaveUp error
+	limited, stop := context.WithTimeoutCause(ctx, c.patience(), c.timedOut())
+	defer stop()
 	select {
 	case <-answered:
 		return a.output, a.err
-	case <-timer.C:
-		gaveUp = c.timedOut()
-	case <-ctx.Done():
-		gaveUp = context.Cause(ctx)
+	case <-limited.Done():
 	}
+	gaveUp := context.Cause(limited)
 	hadEnded := r.end(ctx, c, cancel, answered)
 	if hadEnded {
 		wait(ctx, heldTime, answered)
@@ -145,12 +142,15 @@ func (c Command) call(ctx context.Context, runtime runtimeapi.RuntimeServiceClie
 type Runner struct {
 	runtime runtimeapi.RuntimeServiceClient
 
-	mu       sync.Mutex // guards all that follows
-	underWay []*running // in the order in which they began
+	mu        sync.Mutex               // guards all that follows
+	underWay  []*running               // in the order in which they began
+	beginning map[string]chan struct{} // closed when the session that begins in a container has begun, by container ID
 }
 
 // NewRunner makes a Runner on this runtime.
-func NewRunner(runtime runtimeapi.RuntimeServiceClient) *Runner { return &Runner{runtime: runtime} }
+func NewRunner(runtime runtimeapi.RuntimeServiceClient) *Runner {
+	return &Runner{runtime: runtime, beginning: map[string]chan struct{}{}}
+}
 
 // running is a command that runs.
 type running struct {
