@@ -101,6 +101,7 @@ func newWorld(pod *v1.Pod, o Options) *world {
 		dice: rand.New(rand.NewPCG(o.Seed, o.Seed^0x9e3779b97f4a7c15)), //nolint:gosec // lives are to be repeated
 		life: &Life{Pod: pod, Seed: o.Seed},
 	}
+	w.runtime.Tell = w.hears
 	if o.Journal {
 		w.agent.recorder = journal.NewRecorder(nil)
 	}

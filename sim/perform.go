@@ -79,32 +79,9 @@ func result(w *world, c *call) lifecycle.Fact {
 	case lifecycle.PullImage:
 		return pullImage(w, e, c.try, c.takes)
 	case lifecycle.Observe:
-		return w.runtime.snapshot(e, w.began.Add(c.began+w.drift))
+		return w.runtime.Snapshot(lifecycle.Result{ID: e.ID}, w.began.Add(c.began+w.drift)) // by the wall clock as it is set now
 	}
 	return change(w, c.effect)
-}
-
-// change does what an effect asks of the runtime; what changes nothing there works.
-func change(w *world, effect lifecycle.Effect) lifecycle.Fact {
-	switch e := effect.(type) {
-	case lifecycle.CreateSandbox:
-		return createSandbox(w, e)
-	case lifecycle.StopSandbox:
-		return stopSandbox(w, e)
-	case lifecycle.RemoveSandbox:
-		return removeSandbox(w, e)
-	case lifecycle.CreateContainer:
-		return createContainer(w, e)
-	case lifecycle.StartContainer:
-		return startContainer(w, e)
-	case lifecycle.RemoveContainer:
-		return removeContainer(w, e)
-	case lifecycle.AdmitResize:
-		return admitResize(w, e)
-	case lifecycle.ResizeContainer:
-		return resizeContainer(w, e)
-	}
-	return lifecycle.AnswerTo(effect, nil)
 }
 
 // imageOf is what the scenario says of an image, which the machine gives its usual tag.

@@ -14,6 +14,11 @@
 // before the answer of the call that caused them, and a call that is given up
 // late has been carried out nevertheless.
 //
+// Transcripts, random walks and package sim live on another pretended runtime, lifecycle.PretendedRuntime, which is pure, has
+// one pod, and does at once what effects ask for. This one serves CRI: its calls come from goroutines, hold names while they
+// are at work, lose their answers and are given up, and most of it is what the other one has no words for, such as labels,
+// filters, streams of events, logs and files.
+//
 // check_test.go says what lifepod relies on in a container runtime beyond the letter of
 // CRI. Real runtimes and the fake pass the same checks, so that what is tested on the fake
 // holds.
