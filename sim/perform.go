@@ -1,9 +1,7 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -84,16 +82,8 @@ func result(w *world, c *call) lifecycle.Fact {
 	return change(w, c.effect)
 }
 
-// imageOf is what the scenario says of an image, which the machine gives its usual tag.
-func imageOf(w *world, name string) scenario.Image {
-	if i, says := w.scenario.Images[name]; says {
-		return i
-	}
-	return w.scenario.Images[strings.TrimSuffix(name, ":latest")]
-}
-
 func inspectImage(w *world, e lifecycle.InspectImage) lifecycle.Fact {
-	i := imageOf(w, e.Image)
+	i, _ := w.scenario.Image(e.Image)
 	answer := lifecycle.ImageInspected{Result: lifecycle.Result{ID: e.ID}}
 	if i.IsPresent(e.Image) || w.images.here[e.Image] {
 		answer.Image = infoOf(e.Image, i)
@@ -107,9 +97,9 @@ func infoOf(name string, i scenario.Image) *lifecycle.ImageInfo {
 
 // pullImage ends the nth try to pull an image.
 func pullImage(w *world, e lifecycle.PullImage, try int, took time.Duration) lifecycle.Fact {
-	i := imageOf(w, e.Image)
-	if try <= i.Failures {
-		return refused(e, cmp.Or(i.Error, fmt.Sprintf("failed to resolve image: %s: not found", e.Image)))
+	i, _ := w.scenario.Image(e.Image)
+	if message := i.PullError(e.Image, try); message != "" {
+		return refused(e, message)
 	}
 	if w.images.here == nil {
 		w.images.here = map[string]bool{}

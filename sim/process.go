@@ -22,9 +22,7 @@ func lives(w *world, c *container) {
 	c.ready = c.run.Ready.Draw(w.dice, 0)
 	if p := c.run.Probes; p != nil {
 		for kind, list := range [3][]scenario.Answer{lifecycle.StartupProbe: p.Startup, lifecycle.LivenessProbe: p.Liveness, lifecycle.ReadinessProbe: p.Readiness} {
-			for i := range list {
-				c.drawn.answers[kind] = append(c.drawn.answers[kind], answer{list[i].From.Draw(w.dice, 0), &list[i]})
-			}
+			c.drawn.answers[kind] = scenario.DrawAnswers(w.dice, list)
 		}
 	}
 	for i := range c.run.Usage {
@@ -155,7 +153,7 @@ func (c *container) probeOf(kind lifecycle.ProbeKind) *v1.Probe {
 var notReady = &scenario.Answer{Answer: "failure"}
 
 // answerTo is what a probe gets now; nil: it succeeds.
-func answerTo(w *world, e lifecycle.Probe) (says *scenario.Answer) {
+func answerTo(w *world, e lifecycle.Probe) *scenario.Answer {
 	c := w.runtime.container(e.ContainerID)
 	if c == nil {
 		return nil
@@ -164,10 +162,5 @@ func answerTo(w *world, e lifecycle.Probe) (says *scenario.Answer) {
 	if e.Kind == lifecycle.ReadinessProbe && since < c.ready {
 		return notReady
 	}
-	for _, a := range c.drawn.answers[e.Kind] {
-		if a.from <= since {
-			says = a.says
-		}
-	}
-	return says
+	return c.drawn.answers[e.Kind].At(since)
 }

@@ -41,14 +41,8 @@ type container struct {
 
 // drawn is what an instance does over time, since it began.
 type drawn struct {
-	answers [3][]answer // by kind of probe
-	uses    []level     // of CPU and memory
-}
-
-// answer is what a probe gets from a time on, since the instance began.
-type answer struct {
-	from time.Duration
-	says *scenario.Answer
+	answers [3]scenario.Answers // by kind of probe
+	uses    []level             // of CPU and memory
 }
 
 // container is the instance with an ID; nil: there is none.

@@ -2,9 +2,8 @@ package live
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
-	"strings"
+	"slices"
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -28,7 +27,7 @@ type servedPod struct {
 	scenario *scenario.Scenario
 	unknown  error // its annotation names no scenario
 	began    time.Time
-	done     []int // how often each of the scenario's calls was changed
+	changes  scenario.Changes
 	runs     map[string]*run
 }
 
@@ -36,13 +35,7 @@ type servedPod struct {
 type run struct {
 	says    scenario.Run
 	attempt uint32
-	answers []answer
-}
-
-// answer is what commands get from a time on.
-type answer struct {
-	from time.Duration
-	says *scenario.Answer
+	answers scenario.Answers // of commands
 }
 
 func newPlay(o EndpointOptions) *play {
@@ -60,7 +53,7 @@ func (p *play) podOf(config *runtimeapi.PodSandboxConfig) *servedPod {
 	}
 	of := &servedPod{began: time.Now(), runs: map[string]*run{}}
 	of.scenario, of.unknown = p.scenarios.Of(m.GetNamespace(), m.GetName(), config.GetAnnotations())
-	of.done = make([]int, len(of.scenario.Calls))
+	of.changes = of.scenario.Changes(p.dice)
 	p.pods[m.GetUid()] = of
 	return of
 }
@@ -91,19 +84,14 @@ func (p *play) Program(config *runtimeapi.PodSandboxConfig, container *runtimeap
 }
 
 // answersOf are what commands in an instance get: those of its probes.
-func (p *play) answersOf(r *scenario.Run) (list []answer) {
+func (p *play) answersOf(r *scenario.Run) scenario.Answers {
 	if r.Ready != nil {
-		return []answer{{0, &scenario.Answer{Answer: "failure"}}, {r.Ready.Draw(p.dice, 0), &scenario.Answer{Answer: "success"}}}
+		return scenario.DrawAnswers(p.dice, []scenario.Answer{{Answer: "failure"}, {Answer: "success", From: r.Ready}})
 	}
 	if r.Probes == nil {
 		return nil
 	}
-	for _, kind := range [][]scenario.Answer{r.Probes.Startup, r.Probes.Liveness, r.Probes.Readiness} { // one of them, says check
-		for i := range kind {
-			list = append(list, answer{kind[i].From.Draw(p.dice, 0), &kind[i]})
-		}
-	}
-	return list
+	return scenario.DrawAnswers(p.dice, slices.Concat(r.Probes.Startup, r.Probes.Liveness, r.Probes.Readiness)) // one of them, says check
 }
 
 // Executed is what a command gets: the last answer whose time has come, else it succeeds.
@@ -113,17 +101,16 @@ func (p *play) Executed(config *runtimeapi.PodSandboxConfig, container *runtimea
 	if of == nil || of.attempt != container.GetMetadata().GetAttempt() {
 		return out
 	}
-	for _, a := range of.answers {
-		if a.from > since {
-			continue
-		}
-		out = crifake.Executed{Takes: a.says.Takes.Draw(p.dice, scenario.UsualProbe), Output: a.says.Output}
-		switch a.says.Answer {
-		case "failure":
-			out.Code = 1
-		case "error":
-			out.Fail = cmp.Or(a.says.Output, "the scenario has the command fail")
-		}
+	says := of.answers.At(since)
+	if says == nil {
+		return out
+	}
+	out = crifake.Executed{Takes: says.Takes.Draw(p.dice, scenario.UsualProbe), Output: says.Output}
+	switch says.Answer {
+	case "failure":
+		out.Code = 1
+	case "error":
+		out.Fail = cmp.Or(says.Output, "the scenario has the command fail")
 	}
 	return out
 }
@@ -156,36 +143,18 @@ func (p *play) Call(what crifake.Doing) crifake.Conduct {
 	if name == "StartContainer" && of.runs[container] != nil {
 		usual.Takes = of.runs[container].says.Start.Draw(p.dice, usual.Takes)
 	}
-	if c := of.change(name, container, p.dice); c != nil {
+	if c := of.changes.Of(name, container, time.Since(of.began)); c != nil {
 		return crifake.Conduct{Takes: c.Takes.Draw(p.dice, usual.Takes), Fail: c.Fail, Hang: c.Hang}
 	}
 	return usual
-}
-
-// change is the first change of the scenario that fits a call, which counts as changed.
-func (of *servedPod) change(name, container string, dice *rand.Rand) *scenario.Call {
-	since := time.Since(of.began)
-	for i := range of.scenario.Calls {
-		c := &of.scenario.Calls[i]
-		if c.Call != name || c.Container != "" && c.Container != container || c.Times > 0 && of.done[i] == c.Times {
-			continue
-		}
-		if since >= c.From.Draw(dice, 0) && since < c.Until.Draw(dice, scenario.Forever) {
-			of.done[i]++
-			return c
-		}
-	}
-	return nil
 }
 
 // image is what the scenarios say of an image: the first one that does counts, since the images
 // are the node's.
 func (p *play) image(name string) scenario.Image {
 	for _, named := range p.scenarios.All() {
-		for _, n := range []string{name, strings.TrimSuffix(name, ":latest")} {
-			if says, is := named.Scenario.Images[n]; is {
-				return says
-			}
+		if says, is := named.Scenario.Image(name); is {
+			return says
 		}
 	}
 	return scenario.Image{}
@@ -195,11 +164,7 @@ func (p *play) image(name string) scenario.Image {
 func (p *play) pull(name string) crifake.Conduct {
 	says := p.image(name)
 	p.pulls[name]++
-	conduct := crifake.Conduct{Takes: says.Pull.Draw(p.dice, scenario.UsualPull)}
-	if p.pulls[name] <= says.Failures {
-		conduct.Fail = cmp.Or(says.Error, fmt.Sprintf("failed to resolve image: %s: not found", name))
-	}
-	return conduct
+	return crifake.Conduct{Takes: says.Pull.Draw(p.dice, scenario.UsualPull), Fail: says.PullError(name, p.pulls[name])}
 }
 
 // Image is whether an image needs no pull, and its size.
