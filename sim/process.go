@@ -56,7 +56,7 @@ func says(w *world, c *container, stream, text string) {
 
 // runTime is how long an instance's process runs if nobody ends it; false: for ever.
 func runTime(w *world, c *container) (run time.Duration, ends bool) {
-	ends = c.run.Exit != nil || c.run.Signal != "" || c.run.OOM
+	ends = c.run.Ends()
 	switch {
 	case c.run.Run.Forever():
 		return 0, false

@@ -4,9 +4,9 @@
 // runtime, so it belongs into a bubble of testing/synctest, where that costs
 // nothing.
 //
-// What containers do is said by programs (ParseProgram), what goes wrong by
+// What containers do is said by programs (Runtime.Program), what goes wrong by
 // faults (Runtime.Fault); both are short texts, so that a test reads as a story.
-// Or a Play says all of it, as package sim/live has one, of scenarios: then the
+// Or scenarios of lifepod sim say all of it (NewPlay), as package sim/live has it: then the
 // runtime also serves in real time, with thousands of pods. A container that runs
 // has a timer at most, and no goroutine.
 //
