@@ -133,15 +133,8 @@ func (r *Runtime) nextCommand(c *container, args []string) command {
 	if r.play != nil {
 		return r.playedCommand(c)
 	}
-	for _, key := range []string{c.subject().text, c.config.Metadata.Name} {
-		list := r.commands[key]
-		if len(list) == 0 {
-			continue
-		}
-		if len(list) > 1 {
-			r.commands[key] = list[1:]
-		}
-		return list[0]
+	if runs, is := next(r.commands, c); is {
+		return runs
 	}
 	if args[0] == "command" {
 		return parseCommand(strings.Join(args[1:], " "))

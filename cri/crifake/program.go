@@ -102,18 +102,26 @@ func (r *Runtime) nextProgram(c *container) (program, error) {
 	if r.play != nil {
 		return r.playedProgram(c), nil
 	}
-	for _, key := range []string{c.subject().text, c.config.Metadata.Name} {
-		list := r.programs[key]
-		if len(list) == 0 {
-			continue
-		}
-		if len(list) > 1 {
-			r.programs[key] = list[1:]
-		}
-		return list[0], nil
+	if p, is := next(r.programs, c); is {
+		return p, nil
 	}
 	if words := c.config.Command; len(words) > 0 && words[0] == "program" {
 		return parseProgram(strings.Join(words[1:], " "))
 	}
 	return parseProgram("run")
+}
+
+// next is what was said of a container's next instance or command: by pod/container, or by its name alone; needs mu.
+func next[T any](said map[string][]T, c *container) (what T, is bool) {
+	for _, key := range []string{c.subject().text, c.config.Metadata.Name} {
+		list := said[key]
+		if len(list) == 0 {
+			continue
+		}
+		if len(list) > 1 {
+			said[key] = list[1:]
+		}
+		return list[0], true
+	}
+	return what, false
 }
