@@ -124,6 +124,8 @@
 // at the state, and must be safe to run again at the next event. Each rule gets a transcript in testdata; invariants_test.go checks
 // random lives against the laws that always hold.
 //
+// pretended.go is a container runtime without processes, which transcripts, random walks and package sim live on.
+//
 // backoff_policy.go calculates the growing delays with which Kubernetes retries containers
 // and image pulls.
 //

@@ -77,7 +77,7 @@ func liveOn(t *testing.T, m *Machine, lots *rand.Rand) {
 			}
 		}
 		asked = asked[max(0, len(asked)-8):]
-		f = anyFact(t, tr, asked, lots)
+		f = anyFact(tr, asked, lots)
 	}
 	if _, err := Restore(tr.m.Pod(), DefaultOptions(), throughJSON(t, tr.m.Checkpoint())); err != nil {
 		t.Fatalf("its own checkpoint is refused: %v", err)
@@ -93,11 +93,11 @@ func textOf(t *testing.T, c Checkpoint) []byte {
 }
 
 // anyFact is mostly what a runtime answers, else anything.
-func anyFact(t *testing.T, tr *transcript, asked []Effect, lots *rand.Rand) Fact {
+func anyFact(tr *transcript, asked []Effect, lots *rand.Rand) Fact {
 	if len(asked) > 0 {
 		e := asked[lots.IntN(len(asked))]
 		if lots.IntN(4) > 0 {
-			return done(t, e, tr.now)
+			return done(e, tr.now)
 		}
 		tr.pending = []Effect{e}
 	}
@@ -111,14 +111,16 @@ func anyFact(t *testing.T, tr *transcript, asked []Effect, lots *rand.Rand) Fact
 }
 
 // done is the answer of a runtime in which everything works and nothing is kept.
-func done(t *testing.T, e Effect, now time.Time) Fact {
+func done(e Effect, now time.Time) Fact {
 	switch e := e.(type) {
+	case CreateContainer:
+		return ContainerCreated{Result: Result{ID: e.ID}, ContainerID: idOf(e.Container, e.Attempt)}
 	case StartContainer:
-		return ContainerStarted{Result: Result{ID: e.ID}}
+		return AnswerTo(e, nil)
 	case StopContainer:
 		return ContainerExited{ContainerID: e.ContainerID, ExitCode: 143, Reason: "Error", FinishedAt: now}
 	}
-	return (&pretendedRuntime{}).carryOut(t, e, now)[0]
+	return newPretendedRuntime().carryOut(e, now)[0]
 }
 
 // checkpointsOf returns the distinct checkpoints of a life.

@@ -232,7 +232,7 @@ func (l *invariants) nothingTwice(w *walk) {
 		case CreateContainer:
 			key = e.Container
 		case StartContainer: // the answer of one that has already ended is of no interest
-			if o := w.container(e.ContainerID); o != nil && o.State != StateExited {
+			if o := w.Container(e.ContainerID); o != nil && o.State != StateExited {
 				key = e.Container
 			}
 		case CreateSandbox, Observe:
@@ -317,12 +317,12 @@ func (l *invariants) gone(w *walk) {
 	for len(w.calls) > 0 { // removals that nobody waits for
 		w.goOn()
 	}
-	for _, s := range w.sandboxes {
+	for _, s := range w.Sandboxes {
 		if !w.isOverdue(s.ID) {
 			l.t.Fatalf("sandbox %s is left behind", s.ID)
 		}
 	}
-	for _, c := range w.containers {
+	for _, c := range w.Containers {
 		if !w.isOverdue(c.ID) && !w.isOverdue(c.SandboxID) {
 			l.t.Fatalf("container %s %s is left behind", c.Name, c.ID)
 		}

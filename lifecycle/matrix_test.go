@@ -97,7 +97,7 @@ func prefixes(t testing.TB, text string) []*transcript {
 	assert.Must(t, yaml.Unmarshal([]byte(text), pod))
 	defaults(pod)
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	tr := &transcript{start: start, now: start, m: New(pod, DefaultOptions())}
+	tr := newTranscript(pod, DefaultOptions(), start)
 	var list []*transcript
 	keep := func(f Fact) {
 		tr.now = tr.now.Add(time.Millisecond)
@@ -114,13 +114,13 @@ func prefixes(t testing.TB, text string) []*transcript {
 			e := tr.pending[0]
 			tr.pending = slices.Clone(tr.pending[1:])
 			tried[effectName(e)]++
-			for _, f := range troubled(t, tr, e, tried[effectName(e)]) {
+			for _, f := range troubled(tr, e, tried[effectName(e)]) {
 				keep(f)
 			}
 		case tr.m.inGroup() && !tr.m.group.Open && tr.m.Stage() == Syncing:
 			keep(GroupSeen{Attempts: group.Attempts{Current: tr.m.GroupAttempt()}})
-		case i%3 == 0 && len(tr.runtime.sandboxes) > 0 && i > 120 && i < 125:
-			keep(SandboxExited{SandboxID: tr.runtime.sandboxes[len(tr.runtime.sandboxes)-1].ID})
+		case i%3 == 0 && len(tr.runtime.Sandboxes) > 0 && i > 120 && i < 125:
+			keep(SandboxExited{SandboxID: tr.runtime.Sandboxes[len(tr.runtime.Sandboxes)-1].ID})
 		case i < 200 && endNext(t, tr, keep):
 		case i >= 200 && tr.m.Stage() == Syncing:
 			keep(StopRequested{})
@@ -135,7 +135,7 @@ func prefixes(t testing.TB, text string) []*transcript {
 
 // troubled refuses the first call of a kind, does not answer the second, and then answers
 // normally.
-func troubled(t testing.TB, tr *transcript, e Effect, try int) []Fact {
+func troubled(tr *transcript, e Effect, try int) []Fact {
 	switch try {
 	case 1:
 		return []Fact{AnswerTo(e, &Failure{Message: "refused"})}
@@ -145,12 +145,12 @@ func troubled(t testing.TB, tr *transcript, e Effect, try int) []Fact {
 	if _, ok := e.(Probe); ok && try%7 == 0 {
 		return []Fact{Probed{Result: Result{ID: e.EffectID()}, Outcome: ProbeFailure}}
 	}
-	return tr.runtime.carryOut(t, e, tr.now)
+	return tr.runtime.carryOut(e, tr.now)
 }
 
 // endNext ends some process: init containers with 0, the others with 42.
 func endNext(t testing.TB, tr *transcript, keep func(Fact)) bool {
-	for _, o := range tr.runtime.containers {
+	for _, o := range tr.runtime.Containers {
 		if o.State != StateRunning || o.Name == "s" && o.Attempt > 0 {
 			continue
 		}

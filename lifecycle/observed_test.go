@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -59,9 +58,7 @@ func TestLateCreateIsNotAnothers(t *testing.T) {
 	tr.settle(t, nil)
 	tr.feed(tr.runtime.end(t, "a-0", ContainerExited{ExitCode: 1, Reason: "Error", FinishedAt: tr.now}))
 	tr.settle(t, []string{"CreateContainer"})
-	i := slices.IndexFunc(tr.pending, func(e Effect) bool { return effectName(e) == "CreateContainer" })
-	assert.Require(t, i >= 0, "nothing is created: %v", tr.pending)
-	create := tr.pending[i]
+	create := tr.takePending(t, "CreateContainer")
 	resume := func() {
 		tr.now = tr.now.Add(time.Second)
 		from := throughJSON(t, tr.m.Checkpoint())
@@ -72,7 +69,7 @@ func TestLateCreateIsNotAnothers(t *testing.T) {
 		tr.settle(t, []string{"CreateContainer"})
 	}
 	resume()
-	tr.runtime.carryOut(t, create, tr.now)
+	tr.runtime.carryOut(create, tr.now)
 	resume()
 	if got := tr.m.Status().ContainerStatuses[0]; got.State.Running == nil || got.RestartCount != 1 || got.ContainerID != "containerd://a-1" {
 		t.Errorf("restarts %d, %s is %v; want 1, a-1 running", got.RestartCount, got.ContainerID, got.State)
@@ -84,13 +81,12 @@ func TestLateCreateIsNotAnothers(t *testing.T) {
 func TestOlderSnapshotTakesNothingAway(t *testing.T) {
 	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
 	tr.settle(t, []string{"CreateSandbox"})
-	create := tr.pending[0]
-	tr.pending = nil
+	create := tr.takePending(t, "CreateSandbox")
 	tr.feed(AnswerTo(create, &Failure{Class: Uncertain, Message: "deadline exceeded"}))
 	tr.now = tr.now.Add(time.Second)
 	relist := tr.runtime.snapshot(Result{}, tr.now)
 	tr.now = tr.now.Add(time.Second)
-	tr.runtime.carryOut(t, create, tr.now)
+	tr.runtime.carryOut(create, tr.now)
 	tr.settle(t, []string{"CreateContainer"})
 	tr.feed(relist)
 	tr.settle(t, nil)
@@ -103,18 +99,14 @@ func TestOlderSnapshotTakesNothingAway(t *testing.T) {
 func TestRemovedStrayIsNotAdopted(t *testing.T) {
 	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "a"}}})
 	tr.settle(t, []string{"CreateContainer"})
-	lost := tr.pending[0]
-	tr.pending = nil
+	lost := tr.takePending(t, "CreateContainer")
 	tr.feed(AnswerTo(lost, &Failure{Class: Uncertain, Message: "deadline exceeded"}))
 	tr.settle(t, nil) // nothing is there
-	tr.runtime.carryOut(t, lost, tr.now)
-	tr.runtime.containers[0].ID = "late"
+	tr.runtime.carryOut(lost, tr.now)
+	tr.runtime.Containers[0].ID = "late"
 	tr.now = tr.now.Add(time.Millisecond)
 	tr.feed(tr.runtime.snapshot(Result{}, tr.now))
-	i := slices.IndexFunc(tr.pending, func(e Effect) bool { _, is := e.(RemoveContainer); return is })
-	assert.Require(t, i >= 0, "%v, want that what came late is removed", tr.pending)
-	remove := tr.pending[i].(RemoveContainer)
-	tr.pending = slices.Delete(tr.pending, i, i+1)
+	remove := tr.takePending(t, "RemoveContainer a late") // what came late
 	tr.now, tr.pending = later(tr.now, tr.wakeAt), nil
 	tr.feed(Woke{})
 	tr.settle(t, []string{"CreateContainer"})
@@ -126,9 +118,11 @@ func TestRemovedStrayIsNotAdopted(t *testing.T) {
 	tr.settle(t, []string{"RemoveContainer"})
 	tr.advance(t, "1s")
 	tr.settle(t, []string{"RemoveContainer"})
-	tr.runtime.carryOut(t, remove, tr.now)
+	tr.runtime.carryOut(remove, tr.now)
 	tr.now = tr.now.Add(time.Millisecond)
 	tr.feed(tr.runtime.snapshot(Result{}, tr.now))
+	tr.advance(t, "10s") // the name was taken
+	tr.settle(t, nil)
 	got := tr.m.Status().ContainerStatuses[0]
 	assert.True(t, got.State.Running != nil && got.RestartCount == 0, "restarts %d, it is %v; want 0, running", got.RestartCount, got.State)
 	assert.True(t, len(tr.m.kept.Strays) == 0, "%v are gone from the runtime, and remembered", tr.m.kept.Strays)

@@ -48,25 +48,15 @@ func TestProbesCostNothing(t *testing.T) {
 
 // probedPod is a pod of three containers, each ready and probed every second.
 func probedPod(t testing.TB) (*Machine, time.Time) {
-	pod := &v1.Pod{}
+	var spec v1.PodSpec
 	for i := range 3 {
-		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{
-			Name: fmt.Sprintf("c%d", i), ReadinessProbe: &v1.Probe{PeriodSeconds: 1},
-		})
+		spec.Containers = append(spec.Containers, v1.Container{Name: fmt.Sprintf("c%d", i), ReadinessProbe: &v1.Probe{PeriodSeconds: 1}})
 	}
-	defaults(pod)
-	m, now := New(pod, DefaultOptions()), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	r := pretendedRuntime{}
-	for facts := []Fact{Accepted{}}; len(facts) > 0; facts = facts[1:] {
-		for _, e := range m.Step(Event{At: now, Fact: facts[0]}) {
-			if e.EffectID() != 0 {
-				facts = append(facts, r.carryOut(t, e, now)...)
-			}
-		}
-	}
-	status := m.Status()
+	tr := playing(t, spec)
+	tr.settle(t, nil)
+	status := tr.m.Status()
 	assert.Require(t, isTrue(status.Conditions, v1.PodReady), "the pod is not ready: %+v", status)
-	return m, now
+	return tr.m, tr.now
 }
 
 func answered(t testing.TB, m *Machine, now time.Time, p Probe) {

@@ -30,7 +30,7 @@ func TestProbeAddress(t *testing.T) {
 		defaults(pod)
 		options := DefaultOptions()
 		options.HostIPs = c.hostIPs
-		tr := &transcript{m: New(pod, options), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+		tr := newTranscript(pod, options, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 		tr.feed(Accepted{})
 		tr.settle(t, []string{"Probe"})
 		want := []Effect{Probe{ID: tr.m.kept.LastID, Container: "main", ContainerID: "main-0", Kind: LivenessProbe, PodIP: c.want}}

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -14,14 +13,14 @@ import (
 )
 
 // playing is a pod that a test plays by hand, from a moment that is no whole second.
-func playing(t *testing.T, spec v1.PodSpec) *transcript {
+func playing(t testing.TB, spec v1.PodSpec) *transcript {
 	t.Helper()
 	pod := &v1.Pod{Spec: spec}
 	defaults(pod)
 	options := DefaultOptions()
 	options.HostIPs = []string{"192.0.2.1", "2001:db8::1"}
 	at := time.Date(2026, 1, 1, 0, 0, 0, 700_000_000, time.UTC)
-	tr := &transcript{start: at, now: at, m: New(pod, options)}
+	tr := newTranscript(pod, options, at)
 	tr.feed(Accepted{})
 	return tr
 }
@@ -175,7 +174,7 @@ func TestExitIsReportedBesideStart(t *testing.T) {
 	for _, failure := range []*Failure{nil, {Message: "busy"}} { // of a, and of b
 		tr.settle(t, []string{"StartContainer"})
 		if failure == nil {
-			tr.succeed(t, 0)
+			tr.succeed(0)
 			continue
 		}
 		e := tr.pending[0]
@@ -215,33 +214,11 @@ func TestPrimaryFirst(t *testing.T) {
 // TestDualStackStatus: both families are in the status and in what containers
 // are made with, in order.
 func TestDualStackStatus(t *testing.T) {
-	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main", Image: "img:1"}}}}
-	defaults(pod)
-	options := DefaultOptions()
-	options.HostIPs = []string{"192.0.2.1", "2001:db8::1"}
-	m, now := New(pod, options), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var runtime pretendedRuntime
-	var created CreateContainer
-	pending := m.Step(Event{At: now, Fact: Accepted{}})
-	for len(pending) > 0 {
-		e := pending[0]
-		pending = slices.Clone(pending[1:])
-		if c, ok := e.(CreateContainer); ok {
-			created = c
-			break
-		}
-		if e.EffectID() == 0 {
-			continue
-		}
-		for _, f := range runtime.carryOut(t, e, now) {
-			if s, ok := f.(SandboxCreated); ok {
-				s.IPs = []string{"fd00::2", "10.0.0.2"}
-				f = s
-			}
-			pending = append(pending, m.Step(Event{At: now, Fact: f})...)
-		}
-	}
-	status := m.Status()
+	tr := playing(t, v1.PodSpec{Containers: []v1.Container{{Name: "main"}}})
+	tr.runtime.IPs = []string{"fd00::2", "10.0.0.2"}
+	tr.settle(t, []string{"CreateContainer"})
+	created := tr.takePending(t, "CreateContainer").(CreateContainer)
+	status := tr.m.Status()
 	diff := cmp.Diff([]v1.PodIP{{IP: "10.0.0.2"}, {IP: "fd00::2"}}, status.PodIPs)
 	assert.True(t, diff == "" && status.PodIP == "10.0.0.2", "A-CST-17 podIP %s, podIPs (-want +got):\n%s", status.PodIP, diff)
 	diff = cmp.Diff([]v1.HostIP{{IP: "192.0.2.1"}, {IP: "2001:db8::1"}}, status.HostIPs)

@@ -240,7 +240,7 @@ func (tr *transcript) crash(t *testing.T, d *datadriven.TestData) {
 	for _, e := range tr.pending {
 		what := "lost"
 		if slices.Contains(done, effectName(e)) {
-			tr.runtime.carryOut(t, e, tr.now)
+			tr.runtime.carryOut(e, tr.now)
 			what = "done"
 		}
 		tr.printf("%s: %s\n", what, effectText(e))

@@ -52,8 +52,7 @@ func (tr *transcript) answerProbe(t *testing.T, d *datadriven.TestData) {
 	})
 	assert.Require(t, i >= 0, "%s: no attempt of %s is under way", d.Pos, key)
 	f := probedArg(t, d)
-	f.ID = tr.pending[i].EffectID()
-	tr.pending = slices.Delete(tr.pending, i, i+1)
+	f.ID = tr.take(i).EffectID()
 	tr.feed(f)
 }
 

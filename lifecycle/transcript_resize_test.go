@@ -45,7 +45,7 @@ func (tr *transcript) playResize(t *testing.T, d *datadriven.TestData) {
 		id := tr.takePending(t, "ResizeContainer "+d.CmdArgs[0].Key).EffectID()
 		tr.feed(ContainerResized{Result: Result{ID: id}, Actual: requirements(t, d.Input)})
 	case "running-with":
-		id := tr.runtime.idOf(t, d.CmdArgs[0].Key)
+		id := tr.runtime.newest(t, d.CmdArgs[0].Key).ID
 		tr.feed(ContainerRunning{ContainerID: id, Resources: requirements(t, d.Input)})
 	case "resources":
 		tr.printResources(t)
@@ -75,9 +75,7 @@ func requirements(t *testing.T, text string) *v1.ResourceRequirements {
 func (tr *transcript) takePending(t *testing.T, text string) Effect {
 	i := slices.IndexFunc(tr.pending, func(e Effect) bool { return strings.HasPrefix(effectText(e), text) })
 	assert.Require(t, i >= 0, "no pending %s", text)
-	e := tr.pending[i]
-	tr.pending = slices.Delete(tr.pending, i, i+1)
-	return e
+	return tr.take(i)
 }
 
 func (tr *transcript) printResources(t *testing.T) {

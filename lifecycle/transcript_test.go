@@ -44,7 +44,7 @@ type transcript struct {
 	now      time.Time
 	wakeAt   time.Time
 	pending  []Effect
-	runtime  pretendedRuntime
+	runtime  *pretendedRuntime
 	out      strings.Builder
 
 	endpoints map[string]Probed // "container kind" → what each attempt of that probe is answered with
@@ -101,9 +101,9 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	case "exit":
 		tr.exit(t, d)
 	case "again":
-		tr.feed(*tr.runtime.byID(t, tr.runtime.idOf(t, d.CmdArgs[0].Key)).Exit)
+		tr.feed(*tr.runtime.newest(t, d.CmdArgs[0].Key).Exit)
 	case "running":
-		id := tr.runtime.idOf(t, d.CmdArgs[0].Key)
+		id := tr.runtime.newest(t, d.CmdArgs[0].Key).ID
 		tr.feed(ContainerRunning{ContainerID: id, StartedAt: tr.now, Image: "docker.io/library/x:1", ImageRef: "x@sha256:1"})
 	case "sandbox-exit":
 		tr.sandboxExits(d)
@@ -127,13 +127,13 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	case "observe":
 		tr.observe(d)
 	case "unknown":
-		tr.runtime.byID(t, tr.runtime.idOf(t, d.CmdArgs[0].Key)).State = StateUnknown
+		tr.runtime.newest(t, d.CmdArgs[0].Key).State = StateUnknown
 	case "forget":
-		tr.runtime.forget(t, d.CmdArgs[0].Key)
+		tr.runtime.Forget(tr.runtime.newest(t, d.CmdArgs[0].Key))
 	case "addresses":
 		tr.addresses(d)
 	case "sandbox-again":
-		tr.runtime.sandboxes = append(tr.runtime.sandboxes, ObservedSandbox{ID: "another", Ready: !d.HasArg("unready"), IPs: []string{"10.0.0.3"}})
+		tr.runtime.Sandboxes = append(tr.runtime.Sandboxes, &ObservedSandbox{ID: "another", Ready: !d.HasArg("unready"), IPs: []string{"10.0.0.3"}})
 	case "storage":
 		tr.storage(t, d)
 	case "objects-changed":
@@ -177,12 +177,17 @@ func (tr *transcript) play(t *testing.T, d *datadriven.TestData) {
 	case "crash":
 		tr.crash(t, d)
 	case "reboot":
-		tr.runtime.sandboxes, tr.runtime.containers = nil, nil
+		tr.runtime.Sandboxes, tr.runtime.Containers = nil, nil
 	case "resume":
 		tr.feed(Resumed{})
 	default:
 		tr.playProbe(t, d)
 	}
+}
+
+// newTranscript is one of a pod to which nothing has happened.
+func newTranscript(pod *v1.Pod, options Options, at time.Time) *transcript {
+	return &transcript{m: New(pod, options), accepted: pod, start: at, now: at, runtime: newPretendedRuntime(), endpoints: map[string]Probed{}}
 }
 
 func (tr *transcript) printf(format string, args ...any) { fmt.Fprintf(&tr.out, format, args...) }
@@ -191,8 +196,7 @@ func (tr *transcript) newPod(t *testing.T, d *datadriven.TestData) {
 	pod := &v1.Pod{}
 	assert.Must(t, yaml.UnmarshalStrict([]byte(d.Input), pod))
 	defaults(pod)
-	*tr = transcript{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), m: New(pod, optionsOf(d.HasArg("keep"))), accepted: pod, endpoints: map[string]Probed{}}
-	tr.now = tr.start
+	*tr = *newTranscript(pod, optionsOf(d.HasArg("keep")), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	if d.HasArg("statuses") {
 		tr.written = &v1.PodStatus{Phase: v1.PodPending}
 	}
@@ -306,24 +310,29 @@ func (tr *transcript) nameOf(id EffectID) string {
 }
 
 // settle answers the pending effects in order, and those that follow from them.
-func (tr *transcript) settle(t *testing.T, hold []string) {
+func (tr *transcript) settle(t testing.TB, hold []string) {
 	for range 1000 {
 		i := slices.IndexFunc(tr.pending, func(e Effect) bool { return !slices.Contains(hold, effectName(e)) })
 		if i < 0 {
 			return
 		}
-		tr.succeed(t, i)
+		tr.succeed(i)
 	}
 	t.Fatal("settle: the machine never comes to rest")
 }
 
 // succeed answers pending[i] as a runtime does in which everything works.
-func (tr *transcript) succeed(t *testing.T, i int) {
-	e := tr.pending[i]
-	tr.pending = slices.Delete(tr.pending, i, i+1)
-	for _, fact := range tr.runtime.carryOut(t, e, tr.now) {
+func (tr *transcript) succeed(i int) {
+	for _, fact := range tr.runtime.carryOut(tr.take(i), tr.now) {
 		tr.feed(fact)
 	}
+}
+
+// take is pending[i], which waits no longer.
+func (tr *transcript) take(i int) Effect {
+	e := tr.pending[i]
+	tr.pending = slices.Delete(tr.pending, i, i+1)
+	return e
 }
 
 // advance lets time pass; timers fire exactly when they were asked for.

@@ -13,132 +13,82 @@ import (
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
-// pretendedRuntime remembers what effects have made, so that snapshots can be taken.
+// allWorks is the answer to an effect if everything works and every image is there.
+func allWorks(r *PretendedRuntime, e Effect, now time.Time) Fact {
+	image := &ImageInfo{ID: "sha256:1", Ref: "img@sha256:1", SizeBytes: 1000}
+	switch e := e.(type) {
+	case InspectImage:
+		return ImageInspected{Result: Result{ID: e.ID}, Image: image}
+	case PullImage:
+		return ImagePulled{Result: Result{ID: e.ID}, Image: image, Took: time.Second}
+	}
+	return r.Do(e, now)
+}
+
+// pretendedRuntime is that of transcripts. Instances have their attempts in their IDs, and that one runs is told by a verb.
 type pretendedRuntime struct {
-	sandboxes    []ObservedSandbox
-	containers   []ObservedContainer
-	addressesOut bool // new sandboxes get no address
+	PretendedRuntime
+	exits []Fact // that nobody was told yet
+}
+
+func newPretendedRuntime() *pretendedRuntime {
+	r := &pretendedRuntime{}
+	r.IPs, r.NewID, r.Tell = usualIPs, idOf, r.hears
+	return r
 }
 
 // carryOut does what the effect asks for and gives the facts that follow.
-func (r *pretendedRuntime) carryOut(t fataler, e Effect, now time.Time) []Fact {
-	ok := Result{ID: e.EffectID()}
-	info := &ImageInfo{ID: "sha256:1", Ref: "img@sha256:1", SizeBytes: 1000}
+func (r *pretendedRuntime) carryOut(e Effect, now time.Time) []Fact {
+	r.exits = nil
 	switch e := e.(type) {
-	case EnsureCgroup:
-		return []Fact{CgroupEnsured{ok}}
-	case MountVolumes:
-		return []Fact{VolumesMounted{ok}}
-	case RefreshVolumes:
-		return []Fact{VolumesRefreshed{ok}}
-	case MeasureStorage:
-		return []Fact{StorageMeasured{Result: ok}}
-	case PrepareClaims:
-		return []Fact{ClaimsPrepared{ok}}
-	case UnprepareClaims:
-		return []Fact{ClaimsUnprepared{ok}}
-	case CreateSandbox:
-		id, ips := fmt.Sprintf("sandbox%d", e.Attempt), []string{"10.0.0.2"}
-		if r.addressesOut {
-			ips = nil
-		}
-		r.sandboxes = append(r.sandboxes, ObservedSandbox{ID: id, Attempt: e.Attempt, Ready: true, IPs: ips})
-		return []Fact{SandboxCreated{Result: ok, SandboxID: id, IPs: ips}}
-	case StopSandbox:
-		return []Fact{SandboxStopped{ok}}
-	case RemoveSandbox:
-		r.sandboxes = slices.DeleteFunc(r.sandboxes, func(s ObservedSandbox) bool { return s.ID == e.SandboxID })
-		return []Fact{SandboxRemoved{ok}}
-	case InspectImage:
-		return []Fact{ImageInspected{Result: ok, Image: info}}
-	case PullImage:
-		return []Fact{ImagePulled{Result: ok, Image: info, Took: time.Second}}
-	case UnmountVolumes:
-		return []Fact{VolumesUnmounted{ok}}
-	case RemoveCgroup:
-		return []Fact{CgroupRemoved{ok}}
-	case Observe:
-		return []Fact{r.snapshot(ok, now)}
-	case Publish:
-		return []Fact{Published{ok}}
-	}
-	return r.carryOutContainer(t, e, now)
-}
-
-func (r *pretendedRuntime) carryOutContainer(t fataler, e Effect, now time.Time) []Fact {
-	ok := Result{ID: e.EffectID()}
-	switch e := e.(type) {
-	case CreateContainer:
-		id := fmt.Sprintf("%s-%d", e.Container, e.Attempt)
-		r.containers = append(r.containers, ObservedContainer{ID: id, Name: e.Container, Attempt: e.Attempt, SandboxID: e.SandboxID})
-		return []Fact{ContainerCreated{Result: ok, ContainerID: id}}
 	case StartContainer:
-		if c := r.byID(t, e.ContainerID); c.State == StateCreated {
-			c.State = StateRunning
+		if c := r.Container(e.ContainerID); c != nil && c.State == StateExited {
+			return []Fact{AnswerTo(e, nil)} // it ended before the start is answered
 		}
-		return []Fact{ContainerStarted{Result: ok}}
-	case StopContainer:
-		exit := r.end(t, e.ContainerID, ContainerExited{ExitCode: 143, Reason: "Error", FinishedAt: now})
-		return []Fact{exit, ContainerStopped{ok}}
-	case RemoveContainer:
-		r.containers = slices.DeleteFunc(r.containers, func(c ObservedContainer) bool { return c.ID == e.ContainerID })
-		return []Fact{ContainerRemoved{ok}}
-	case Probe:
-		return []Fact{Probed{Result: ok}}
-	case RunHook:
-		return []Fact{HookEnded{Result: ok}}
-	case ResizeContainer:
-		return []Fact{ContainerResized{Result: ok}}
-	case AdmitResize:
-		return []Fact{ResizeAdmitted{Result: ok}}
-	case MeasureMemory:
-		return []Fact{MemoryMeasured{Result: ok}}
-	case ResizeCgroup:
-		return []Fact{CgroupResized{ok}}
+	case Observe:
+		return []Fact{r.snapshot(Result{ID: e.ID}, now)}
 	}
-	t.Fatalf("no answer known for %T", e)
-	return nil
+	answer := allWorks(&r.PretendedRuntime, e, now)
+	return append(r.exits, answer)
 }
 
-func (r *pretendedRuntime) snapshot(ok Result, now time.Time) Observed {
-	return Observed{
-		Result: ok, Began: now.Add(time.Nanosecond),
-		Sandboxes: slices.Clone(r.sandboxes), Containers: slices.Clone(r.containers),
+func (r *pretendedRuntime) hears(event Fact) {
+	if _, is := event.(ContainerExited); is {
+		r.exits = append(r.exits, event)
 	}
 }
 
-func (r *pretendedRuntime) byID(t fataler, id string) *ObservedContainer {
-	for i := range r.containers {
-		if r.containers[i].ID == id {
-			return &r.containers[i]
-		}
+func idOf(name string, attempt uint32) string {
+	if name == "sandbox" {
+		return fmt.Sprintf("sandbox%d", attempt)
 	}
-	t.Fatalf("the pretended runtime has no container %q", id)
-	return nil
+	return fmt.Sprintf("%s-%d", name, attempt)
 }
 
-// idOf is the newest instance of a container.
-func (r *pretendedRuntime) idOf(t *testing.T, name string) string {
-	id := ""
-	for _, c := range r.containers {
+func (r *pretendedRuntime) snapshot(result Result, now time.Time) Observed {
+	return r.Snapshot(result, now.Add(time.Nanosecond))
+}
+
+// newest is the newest instance of a container.
+func (r *pretendedRuntime) newest(t *testing.T, name string) *PretendedContainer {
+	for _, c := range slices.Backward(r.Containers) {
 		if c.Name == name {
-			id = c.ID
+			return c
 		}
 	}
-	assert.Require(t, id != "", "the pretended runtime has no container named %q", name)
-	return id
+	t.Fatalf("the pretended runtime has no container named %q", name)
+	return nil
 }
 
-func (r *pretendedRuntime) forget(t *testing.T, name string) {
-	id := r.idOf(t, name)
-	r.containers = slices.DeleteFunc(r.containers, func(c ObservedContainer) bool { return c.ID == id })
-}
-
+// end ends an instance, also one whose start is yet to be answered.
 func (r *pretendedRuntime) end(t fataler, id string, exit ContainerExited) ContainerExited {
-	exit.ContainerID = id
-	c := r.byID(t, id)
-	c.State, c.Exit = StateExited, &exit
-	return exit
+	c := r.Container(id)
+	if c == nil {
+		t.Fatalf("the pretended runtime has no container %q", id)
+	}
+	c.State = StateRunning
+	r.End(c, exit, exit.FinishedAt)
+	return *c.Exit
 }
 
 func (tr *transcript) exit(t *testing.T, d *datadriven.TestData) {
@@ -149,7 +99,7 @@ func (tr *transcript) exit(t *testing.T, d *datadriven.TestData) {
 	if r := stringArg(d, "reason"); r != "" {
 		exit.Reason = r
 	}
-	fact := tr.runtime.end(t, tr.runtime.idOf(t, d.CmdArgs[0].Key), exit)
+	fact := tr.runtime.end(t, tr.runtime.newest(t, d.CmdArgs[0].Key).ID, exit)
 	if !d.HasArg("unseen") {
 		tr.feed(fact)
 	}
@@ -165,55 +115,44 @@ func (tr *transcript) answer(t *testing.T, d *datadriven.TestData) {
 		return effectName(e) == name && (container == "" || strings.Contains(effectText(e), " "+container))
 	})
 	assert.Require(t, i >= 0, "%s: no pending %s %s", d.Pos, name, container)
-	failure := failureArg(t, d)
-	switch {
-	case failure != nil && d.HasArg("done"): // it was carried out, the answer was lost
-		tr.runtime.carryOut(t, tr.pending[i], tr.now)
-		fallthrough
-	case failure != nil:
-		e := tr.pending[i]
-		tr.pending = slices.Delete(tr.pending, i, i+1)
+	if failure := failureArg(t, d); failure != nil {
+		e := tr.take(i)
+		if d.HasArg("done") { // it was carried out, the answer was lost
+			tr.runtime.carryOut(e, tr.now)
+		}
 		tr.feed(AnswerTo(e, failure))
+		return
+	}
+	switch {
 	case d.HasArg("quiet"): // it works, but the events that go with it are lost
-		e := tr.pending[i]
-		tr.pending = slices.Delete(tr.pending, i, i+1)
-		facts := tr.runtime.carryOut(t, e, tr.now)
+		facts := tr.runtime.carryOut(tr.take(i), tr.now)
 		tr.feed(facts[len(facts)-1])
 	case d.HasArg("late"): // the answer takes a millisecond
-		e := tr.pending[i]
-		tr.pending = slices.Delete(tr.pending, i, i+1)
-		facts := tr.runtime.carryOut(t, e, tr.now)
+		facts := tr.runtime.carryOut(tr.take(i), tr.now)
 		tr.now = tr.now.Add(time.Millisecond)
 		tr.feed(facts[len(facts)-1])
-	case d.HasArg("untrue"): // it is called done and is not
-		e := tr.pending[i]
-		tr.pending = slices.Delete(tr.pending, i, i+1)
-		tr.feed(ContainerStopped{Result{ID: e.EffectID()}})
-	case d.HasArg("absent"):
-		id := tr.pending[i].EffectID()
-		tr.pending = slices.Delete(tr.pending, i, i+1)
-		tr.feed(ImageInspected{Result: Result{ID: id}})
+	case d.HasArg("untrue"), d.HasArg("absent"): // a stop is called done and is not, an image is not there
+		tr.feed(AnswerTo(tr.take(i), nil))
 	default:
-		tr.succeed(t, i)
+		tr.succeed(i)
 	}
 }
 
 func (tr *transcript) addresses(d *datadriven.TestData) {
-	if d.HasArg("lost") {
-		tr.runtime.sandboxes[len(tr.runtime.sandboxes)-1].IPs = nil
-		return
+	switch tr.runtime.IPs = usualIPs; {
+	case d.HasArg("lost"):
+		tr.runtime.Sandboxes[len(tr.runtime.Sandboxes)-1].IPs = nil
+	case d.HasArg("out"):
+		tr.runtime.IPs = nil
 	}
-	tr.runtime.addressesOut = d.HasArg("out")
 }
 
 func (tr *transcript) sandboxExits(d *datadriven.TestData) {
-	for i := range tr.runtime.sandboxes {
-		if s := &tr.runtime.sandboxes[i]; s.ID == stringArg(d, "unreported") {
-			s.Ready = false
-			return
-		}
+	if s := tr.runtime.Sandbox(stringArg(d, "unreported")); s != nil {
+		s.Ready = false
+		return
 	}
-	newest := &tr.runtime.sandboxes[len(tr.runtime.sandboxes)-1]
+	newest := tr.runtime.Sandboxes[len(tr.runtime.Sandboxes)-1]
 	newest.Ready = false
 	tr.feed(SandboxExited{SandboxID: newest.ID})
 }

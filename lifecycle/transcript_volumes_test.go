@@ -16,10 +16,7 @@ import (
 //
 //	storage name=bytes … [took=D]
 func (tr *transcript) storage(t *testing.T, d *datadriven.TestData) {
-	i := slices.IndexFunc(tr.pending, func(e Effect) bool { return effectName(e) == "MeasureStorage" })
-	assert.Require(t, i >= 0, "%s: no pending MeasureStorage", d.Pos)
-	asked := tr.pending[i].(MeasureStorage)
-	tr.pending = slices.Delete(tr.pending, i, i+1)
+	asked := tr.takePending(t, "MeasureStorage").(MeasureStorage)
 	answer := StorageMeasured{Result: Result{ID: asked.ID}}
 	for _, a := range d.CmdArgs {
 		usage := StorageUsage{Name: a.Key}

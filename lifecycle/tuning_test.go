@@ -51,7 +51,7 @@ func TestSparedInstancesAreThoseOfTheirAttempts(t *testing.T) {
 	}
 	exits := func() {
 		tr.settle(t, nil)
-		tr.feed(tr.runtime.end(t, tr.runtime.idOf(t, "a"), ContainerExited{ExitCode: 1, FinishedAt: tr.now}))
+		tr.feed(tr.runtime.end(t, tr.runtime.newest(t, "a").ID, ContainerExited{ExitCode: 1, FinishedAt: tr.now}))
 	}
 	exits()
 	got := spared()
@@ -71,7 +71,7 @@ func TestRemovedInstanceIsThatOfItsAttempt(t *testing.T) {
 	tr := playing(t, v1.PodSpec{RestartPolicy: v1.RestartPolicyAlways, Containers: []v1.Container{{Name: "a"}}})
 	for range 2 {
 		tr.settle(t, nil)
-		tr.feed(tr.runtime.end(t, tr.runtime.idOf(t, "a"), ContainerExited{ExitCode: 1, FinishedAt: tr.now}))
+		tr.feed(tr.runtime.end(t, tr.runtime.newest(t, "a").ID, ContainerExited{ExitCode: 1, FinishedAt: tr.now}))
 		tr.advance(t, time.Minute.String())
 	}
 	tr.settle(t, []string{"RemoveContainer"})

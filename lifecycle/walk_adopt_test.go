@@ -22,7 +22,7 @@ func (w *walk) adopted() {
 	pod.Status = writtenStatus(w.rt, w.laws.status)
 	keepsGroup(pod, w.pod)
 	withAttempt(pod, w.m)
-	seen := w.snapshot(Result{})
+	seen := w.snapshot()
 	w.logs(func(tr *transcript) { tr.tellsAdoption(w.rt, adoption{pod, seen}) })
 	w.m = Adopt(pod, w.m.options, seen)
 	w.pod, w.saved = pod, nil
@@ -150,7 +150,7 @@ func (w *walk) healthy() bool {
 		return false // it is being stopped, or nobody has looked yet
 	}
 	for _, c := range w.m.containers { // events may have been lost: of an end, or of the time of a start
-		if o := w.container(c.ID); c.Position == running && (o == nil || o.State != StateRunning || !o.StartedAt.Equal(c.StartedAt)) {
+		if o := w.Container(c.ID); c.Position == running && (o == nil || o.State != StateRunning || !o.StartedAt.Equal(c.StartedAt)) {
 			return false
 		}
 	}

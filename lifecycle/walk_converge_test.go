@@ -87,7 +87,7 @@ func scriptedPod(rt *rapid.T) (*v1.Pod, map[string][]int32) {
 }
 
 // ending is a process whose end is due.
-func (w *scripted) ending() *ObservedContainer {
+func (w *scripted) ending() *PretendedContainer {
 	for _, c := range w.running() {
 		run, known := w.run[c.ID]
 		if !known {
@@ -132,7 +132,7 @@ func (w *scripted) troubled() {
 	case action < 21:
 		w.endOne()
 	case action < 22:
-		w.snapshots = append(w.snapshots, w.snapshot(Result{}))
+		w.snapshots = append(w.snapshots, w.snapshot())
 	case action < 23 && len(w.snapshots) > 0:
 		w.feed(w.snapshots[0])
 		w.snapshots = w.snapshots[1:]
@@ -191,7 +191,7 @@ func (w *scripted) sidecarsRun() bool {
 // missesAnEnd says that the end of a process was lost, and is yet to be found.
 func (w *scripted) missesAnEnd() bool {
 	return slices.ContainsFunc(w.m.containers, func(c *container) bool {
-		o := w.container(c.ID)
+		o := w.Container(c.ID)
 		return c.Position == running && (o == nil || o.State != StateRunning)
 	})
 }

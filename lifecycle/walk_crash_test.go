@@ -67,7 +67,7 @@ func (w *walk) restored() {
 // before the pod was adopted may count as another agent's.
 func (w *walk) ownOnly(from Checkpoint) {
 	before := func(id string) bool { return w.isOverdue(id) && w.overdue[id] < w.adoptions }
-	seen := w.snapshot(Result{})
+	seen := w.snapshot()
 	seen.Sandboxes = slices.DeleteFunc(seen.Sandboxes, func(s ObservedSandbox) bool { return before(s.ID) })
 	seen.Containers = slices.DeleteFunc(seen.Containers, func(c ObservedContainer) bool { return before(c.ID) })
 	for _, c := range seen.Containers {
@@ -111,13 +111,13 @@ func (w *walk) meanwhile() {
 	}
 	switch w.draw(12, "the machine meanwhile") {
 	case 0:
-		w.sandboxes, w.containers, w.late = nil, nil, nil
+		w.Sandboxes, w.Containers, w.late = nil, nil, nil
 		w.note("rebooted", true)
 		w.note(counts.Fault+"reboot", true)
 	case 1:
 		w.note(counts.Fault+"runtime restarted", true)
-		for _, s := range w.sandboxes {
-			w.sandboxDies(s)
+		for _, s := range w.Sandboxes {
+			w.EndSandbox(s, w.now)
 		}
 	}
 }

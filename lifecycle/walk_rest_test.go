@@ -110,7 +110,7 @@ func (w *walk) pause() {
 	}
 	w.now = later(w.now, w.relistAt)
 	w.relistAt = w.now.Add(10 * time.Second)
-	w.feed(w.snapshot(Result{}))
+	w.feed(w.snapshot())
 }
 
 // randomPod draws a pod; every policy, kind and rule of a container is possible.

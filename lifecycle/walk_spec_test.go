@@ -82,27 +82,26 @@ func randomResources(rt *rapid.T, pod *v1.Pod, c *v1.Container) {
 }
 
 // performResize is a node that has room for everything, or for nothing more.
-func (w *world) performResize(e Effect, r Result) Fact {
+func (w *world) performResize(e Effect) Fact {
+	r := Result{ID: e.EffectID()}
 	switch e := e.(type) {
 	case AdmitResize:
 		if w.crowded {
 			return ResizeAdmitted{Result: r, Reason: "OutOfcpu", Message: "no room"}
 		}
-		return ResizeAdmitted{Result: r}
 	case MeasureMemory:
 		if w.crowded {
 			return MemoryMeasured{Result: r, Pod: 1 << 40}
 		}
-		return MemoryMeasured{Result: r}
 	case ResizeContainer:
-		c := w.container(e.ContainerID)
+		c := w.Container(e.ContainerID)
 		if c == nil || c.State != StateRunning {
 			return AnswerTo(e, &Failure{Class: NotFound, Message: "not found"})
 		}
 		w.resources[e.ContainerID] = e.Resources
 		return ContainerResized{Result: r, Actual: e.Resources.DeepCopy()}
 	}
-	return CgroupResized{r}
+	return AnswerTo(e, nil)
 }
 
 // resized: a pod at rest has what was allocated to it, in all that runs (A-ACT-12).

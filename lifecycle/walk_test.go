@@ -119,8 +119,7 @@ func newWalkOf(rt *rapid.T, pod *v1.Pod, options Options, seen map[string]int) *
 	seen[counts.Lives]++
 	m := New(pod, options)
 	return &walk{
-		world: &world{t: rt, now: start, overdue: map[string]int{}, resources: map[string]v1.ResourceRequirements{}},
-		rt:    rt, m: m, pod: pod, outcomes: int(cannotStart) + 1, unused: &Machine{}, seen: seen, asked: map[string]bool{}, laws: newInvariants(rt, m),
+		world: newWorld(rt, start), rt: rt, m: m, pod: pod, outcomes: int(cannotStart) + 1, unused: &Machine{}, seen: seen, asked: map[string]bool{}, laws: newInvariants(rt, m),
 	}
 }
 
@@ -260,10 +259,10 @@ func (w *walk) act() {
 		w.note(counts.Fault+"event lost", true)
 	case action < 31 && len(w.running()) > 0:
 		w.exits(w.running()[w.draw(len(w.running()), "exits")])
-	case action < 32 && len(w.sandboxes) > 0 && w.faultRate > 0:
-		w.sandboxBreaks(w.sandboxes[w.draw(len(w.sandboxes), "sandbox breaks")])
+	case action < 32 && len(w.Sandboxes) > 0 && w.faultRate > 0:
+		w.sandboxBreaks(w.Sandboxes[w.draw(len(w.Sandboxes), "sandbox breaks")])
 	case action < 33:
-		w.snapshots = append(w.snapshots, w.snapshot(Result{}))
+		w.snapshots = append(w.snapshots, w.snapshot())
 	case action < 34 && len(w.snapshots) > 0:
 		w.feed(w.snapshots[0])
 		w.snapshots = w.snapshots[1:]
@@ -296,9 +295,9 @@ func (w *walk) sandboxBreaks(s *ObservedSandbox) {
 	case 0:
 		s.IPs = nil
 	case 1:
-		w.addressless = true
+		w.IPs = nil
 	default:
-		w.sandboxDies(s)
+		w.EndSandbox(s, w.now)
 	}
 }
 
@@ -312,7 +311,7 @@ func (w *walk) unanswered(c *call) {
 	if !start || w.draw(2, "ends at once") == 0 {
 		return
 	}
-	if o := w.container(e.ContainerID); o != nil && o.State == StateRunning {
+	if o := w.Container(e.ContainerID); o != nil && o.State == StateRunning {
 		w.exits(o)
 		w.deliver(len(w.events)-1, false)
 	}
@@ -376,7 +375,7 @@ func (w *walk) deliver(i int, again bool) {
 	w.feed(f)
 }
 
-func (w *walk) exits(c *ObservedContainer) {
+func (w *walk) exits(c *PretendedContainer) {
 	code := []int32{0, 0, 1, 42, 137}[w.draw(5, "code")]
 	reason := []string{"Error", "Error", "OOMKilled"}[w.draw(3, "reason")]
 	if code == 0 && reason == "Error" {
@@ -387,13 +386,13 @@ func (w *walk) exits(c *ObservedContainer) {
 
 // loses lets a container vanish, its record and its exit with it, or the
 // runtime forget whether it runs.
-func (w *walk) loses(c *ObservedContainer) {
+func (w *walk) loses(c *PretendedContainer) {
 	w.note(counts.Fault+"container lost or unknown", true)
 	if w.draw(2, "unknown") == 1 {
 		c.State = StateUnknown
 		return
 	}
-	w.containers = slices.DeleteFunc(w.containers, func(o *ObservedContainer) bool { return o == c })
+	w.Forget(c)
 }
 
 // askForTheEnd asks for it once or, in a hurry, twice.

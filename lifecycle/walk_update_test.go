@@ -168,7 +168,7 @@ func (l *invariants) ended(w *walk, s v1.PodStatus) {
 func (w *walk) rests() {
 	w.note("resting", true)
 	w.now = w.now.Add(time.Minute)
-	w.feed(w.snapshot(Result{}))
+	w.feed(w.snapshot())
 	w.settles()
 	if w.m.clears() && !w.wakeAt.IsZero() { // it removed what came late, and looks whether that has gone
 		w.now, w.wakeAt = w.wakeAt, time.Time{}
@@ -178,7 +178,7 @@ func (w *walk) rests() {
 	if !w.wakeAt.IsZero() {
 		w.rt.Fatalf("a pod at rest wants to be woken at %v", w.wakeAt)
 	}
-	for _, f := range []Fact{Woke{}, w.snapshot(Result{}), Woke{}} {
+	for _, f := range []Fact{Woke{}, w.snapshot(), Woke{}} {
 		w.now = w.now.Add(time.Minute)
 		if o, ok := f.(Observed); ok {
 			o.Began = w.now

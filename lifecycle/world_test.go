@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -17,22 +16,39 @@ type fataler interface {
 // carried out and answered at different moments, or one of the two never is;
 // events wait in a stream where they can be lost and doubled.
 type world struct {
-	t           fataler
-	now         time.Time
-	calls       []*call
-	late        []lateCall // given up by their caller, still to be carried out
-	adoptions   int        // how often the machine was made anew of what others say
-	events      []Fact
-	sandboxes   []*ObservedSandbox
-	containers  []*ObservedContainer
-	lastNumber  int                                // for unique ids
-	resources   map[string]v1.ResourceRequirements // that containers were given since they run
-	crowded     bool                               // the node has no room for more
-	addressless bool                               // the next sandbox gets no address
-	overdue     map[string]int                     // ids made by late calls, which nobody can know, and the adoptions before the call
-	written     int64                              // bytes in the volume that has a limit
-	prepared    bool                               // drivers have the devices of the pod's claims ready
-	found       EffectID                           // the MountVolumes that has found the pod's volumes last
+	PretendedRuntime
+	t         fataler
+	now       time.Time
+	calls     []*call
+	late      []lateCall // given up by their caller, still to be carried out
+	adoptions int        // how often the machine was made anew of what others say
+	events    []Fact
+	resources map[string]v1.ResourceRequirements // that containers were given since they run
+	crowded   bool                               // the node has no room for more
+	overdue   map[string]int                     // ids made by late calls, which nobody can know, and the adoptions before the call
+	written   int64                              // bytes in the volume that has a limit
+	prepared  bool                               // drivers have the devices of the pod's claims ready
+	found     EffectID                           // the MountVolumes that has found the pod's volumes last
+}
+
+func newWorld(t fataler, now time.Time) *world {
+	w := &world{t: t, now: now, overdue: map[string]int{}, resources: map[string]v1.ResourceRequirements{}}
+	w.IPs, w.Tell = usualIPs, w.hears
+	return w
+}
+
+// usualIPs are those of sandboxes.
+var usualIPs = []string{"10.0.0.2"}
+
+// hears keeps an event for the stream.
+func (w *world) hears(event Fact) {
+	if start, is := event.(ContainerRunning); is {
+		c := w.Container(start.ContainerID)
+		if other := w.Beside(c); other != nil {
+			w.t.Fatalf("two instances of %s run: %s and %s", c.Name, other.ID, c.ID)
+		}
+	}
+	w.events = append(w.events, event)
 }
 
 // lateCall is an effect whose caller has long gone.
@@ -89,16 +105,17 @@ func (w *world) execute(c *call, o outcome) {
 	}
 }
 
-// keepsUnstarted ends the instance that could not be started.
+// keepsUnstarted ends the instance that could not be started. Some runtimes tell of it.
 func (w *world) keepsUnstarted(e Effect) {
 	start, is := e.(StartContainer)
 	if !is {
 		return
 	}
-	if c := w.container(start.ContainerID); c != nil && c.State == StateCreated {
-		exit := ContainerExited{ContainerID: c.ID, ExitCode: 128, Reason: reasonStartError, FinishedAt: w.now}
-		c.State, c.Exit = StateExited, &exit
-		w.events = append(w.events, exit)
+	if c := w.Container(start.ContainerID); c != nil && c.State == StateCreated {
+		c.StartError = "no such file"
+		if w.perform(e); c.Exit != nil {
+			w.events = append(w.events, *c.Exit)
+		}
 	}
 }
 
@@ -106,14 +123,21 @@ func (w *world) comesLate(e Effect) { w.late = append(w.late, lateCall{e, w.adop
 
 // performLate carries out a call whose caller has long gone.
 func (w *world) performLate(i int) {
-	before, l := w.lastNumber, w.late[i]
-	if _, claims := l.effect.(PrepareClaims); !claims {
-		w.perform(l.effect)
-	}
-	if w.lastNumber > before {
-		w.overdue[w.lastID()] = l.adoptions
-	}
+	l := w.late[i]
 	w.late = slices.Delete(w.late, i, i+1)
+	if _, claims := l.effect.(PrepareClaims); claims {
+		return
+	}
+	id := ""
+	switch made := w.perform(l.effect).(type) {
+	case SandboxCreated:
+		id = made.SandboxID
+	case ContainerCreated:
+		id = made.ContainerID
+	}
+	if id != "" {
+		w.overdue[id] = l.adoptions
+	}
 }
 
 // isOverdue says whether a late call created the object with that ID.
@@ -130,164 +154,36 @@ func (w *world) lateCreates() bool {
 	})
 }
 
-func (w *world) lastID() string { return fmt.Sprintf("id%d", w.lastNumber) }
-
-func (w *world) newID() string {
-	w.lastNumber++
-	return w.lastID()
-}
-
 // perform does what the effect asks for, as a runtime does it.
 func (w *world) perform(e Effect) Fact {
-	r := Result{ID: e.EffectID()}
 	w.performClaims(e)
 	switch e := e.(type) {
 	case CreateSandbox:
-		return w.createSandbox(e, r)
-	case StopSandbox:
-		if s := w.sandbox(e.SandboxID); s != nil {
-			s.Ready = false
-			w.killAll(s.ID)
-		}
-		return SandboxStopped{r}
-	case RemoveSandbox:
-		w.killAll(e.SandboxID)
-		w.sandboxes = slices.DeleteFunc(w.sandboxes, func(s *ObservedSandbox) bool { return s.ID == e.SandboxID })
-		w.containers = slices.DeleteFunc(w.containers, func(c *ObservedContainer) bool { return c.SandboxID == e.SandboxID })
-		return SandboxRemoved{r}
-	case CreateContainer:
-		return w.createContainer(e, r)
-	case StartContainer:
-		return w.startContainer(e, r)
-	case StopContainer:
-		c := w.container(e.ContainerID)
-		if c == nil {
-			return AnswerTo(e, &Failure{Class: NotFound, Message: "not found"})
-		}
-		w.end(c, 143, "Error")
-		return ContainerStopped{r}
-	case RemoveContainer:
-		w.containers = slices.DeleteFunc(w.containers, func(c *ObservedContainer) bool { return c.ID == e.ContainerID })
-		return ContainerRemoved{r}
-	case Observe:
-		return w.snapshot(r)
-	case AdmitResize, MeasureMemory, ResizeCgroup, ResizeContainer:
-		return w.performResize(e, r)
+		defer func() { w.IPs = usualIPs }()
+	case AdmitResize, MeasureMemory, ResizeContainer:
+		return w.performResize(e)
 	case MeasureStorage:
-		return StorageMeasured{Result: r, Volumes: []StorageUsage{{Name: "limited", Bytes: w.written}}}
+		return StorageMeasured{Result: Result{ID: e.ID}, Volumes: []StorageUsage{{Name: "limited", Bytes: w.written}}}
 	}
-	return (&pretendedRuntime{}).carryOut(w.t, e, w.now)[0]
+	return allWorks(&w.PretendedRuntime, e, w.now)
 }
 
-func (w *world) createSandbox(e CreateSandbox, r Result) Fact {
-	for _, s := range w.sandboxes {
-		if s.Attempt == e.Attempt {
-			return AnswerTo(e, &Failure{Message: "name is reserved"})
-		}
-	}
-	s := &ObservedSandbox{ID: w.newID(), Attempt: e.Attempt, Ready: true, IPs: []string{"10.0.0.2"}}
-	if w.addressless {
-		s.IPs, w.addressless = nil, false
-	}
-	w.sandboxes = append(w.sandboxes, s)
-	return SandboxCreated{Result: r, SandboxID: s.ID, IPs: s.IPs}
+func (w *world) end(c *PretendedContainer, code int32, reason string) {
+	w.End(c, ContainerExited{ExitCode: code, Reason: reason}, w.now)
 }
 
-func (w *world) createContainer(e CreateContainer, r Result) Fact {
-	if s := w.sandbox(e.SandboxID); s == nil || !s.Ready {
-		return AnswerTo(e, &Failure{Message: "sandbox is not running"})
-	}
-	for _, c := range w.containers {
-		if c.Name == e.Container && c.Attempt == e.Attempt {
-			return AnswerTo(e, &Failure{Message: "name is reserved"})
-		}
-	}
-	c := &ObservedContainer{ID: w.newID(), Name: e.Container, Attempt: e.Attempt, SandboxID: e.SandboxID}
-	w.containers = append(w.containers, c)
-	return ContainerCreated{Result: r, ContainerID: c.ID}
-}
-
-func (w *world) startContainer(e StartContainer, r Result) Fact {
-	c := w.container(e.ContainerID)
-	if c == nil {
-		return AnswerTo(e, &Failure{Class: NotFound, Message: "not found"})
-	}
-	if s := w.sandbox(c.SandboxID); !s.Ready || c.State != StateCreated {
-		return AnswerTo(e, &Failure{Message: "cannot be started"})
-	}
-	for _, other := range w.containers {
-		if other != c && other.Name == c.Name && other.State == StateRunning {
-			w.t.Fatalf("two instances of %s run: %s and %s", c.Name, other.ID, c.ID)
-		}
-	}
-	c.State, c.StartedAt = StateRunning, w.now
-	w.events = append(w.events, ContainerRunning{ContainerID: c.ID, StartedAt: w.now})
-	return ContainerStarted{Result: r}
-}
-
-func (w *world) end(c *ObservedContainer, code int32, reason string) {
-	if c.State != StateRunning && c.State != StateUnknown {
-		return
-	}
-	exit := ContainerExited{ContainerID: c.ID, ExitCode: code, Reason: reason, StartedAt: c.StartedAt, FinishedAt: w.now}
-	c.State, c.Exit = StateExited, &exit
-	w.events = append(w.events, exit)
-}
-
-func (w *world) killAll(sandboxID string) {
-	for _, c := range w.containers {
-		if c.SandboxID == sandboxID {
-			w.end(c, 137, "Error")
-		}
-	}
-}
-
-// sandboxDies ends a sandbox and what runs in it, unasked.
-func (w *world) sandboxDies(s *ObservedSandbox) {
-	s.Ready = false
-	w.killAll(s.ID)
-	w.events = append(w.events, SandboxExited{SandboxID: s.ID})
-}
-
-func (w *world) snapshot(r Result) Observed {
-	o := Observed{Result: r, Began: w.now}
-	for _, s := range w.sandboxes {
-		o.Sandboxes = append(o.Sandboxes, *s)
-	}
-	for _, c := range w.containers {
-		o.Containers = append(o.Containers, *c)
-	}
-	return o
-}
-
-func (w *world) sandbox(id string) *ObservedSandbox {
-	for _, s := range w.sandboxes {
-		if s.ID == id {
-			return s
-		}
-	}
-	return nil
-}
+func (w *world) snapshot() Observed { return w.Snapshot(Result{}, w.now) }
 
 func (w *world) addresses(id string) []string {
-	if s := w.sandbox(id); s != nil {
+	if s := w.Sandbox(id); s != nil {
 		return s.IPs
 	}
 	return nil
 }
 
-func (w *world) container(id string) *ObservedContainer {
-	for _, c := range w.containers {
-		if c.ID == id {
-			return c
-		}
-	}
-	return nil
-}
-
-func (w *world) running() []*ObservedContainer {
-	var list []*ObservedContainer
-	for _, c := range w.containers {
+func (w *world) running() []*PretendedContainer {
+	var list []*PretendedContainer
+	for _, c := range w.Containers {
 		if c.State == StateRunning {
 			list = append(list, c)
 		}

@@ -13,7 +13,7 @@ import (
 // calls are those under way, and how the scenario changes them.
 type calls struct {
 	underWay []*call // in the order of their beginning
-	left     []fault
+	changes  scenario.Changes
 	room     room // for resizes
 }
 
@@ -28,13 +28,6 @@ type call struct {
 	try   int           // of a pull, how often its image was tried
 	takes time.Duration
 	do    func() lifecycle.Fact // nil: what the effect asks for
-}
-
-// fault is a change of calls that the scenario asks for.
-type fault struct {
-	*scenario.Call
-	from, until time.Duration
-	done        int
 }
 
 // deadlines are those of the bundled worker.
@@ -56,7 +49,7 @@ func (w *world) call(e lifecycle.Effect) {
 		return
 	}
 	takes := timeOf(w, e)
-	f := w.calls.fault(w.now, e)
+	f := w.calls.change(w.now, e)
 	if f == nil {
 		w.perform(c, slowed(w, e, takes))
 		return
@@ -76,7 +69,8 @@ func (w *world) call(e lifecycle.Effect) {
 func timeOf(w *world, e lifecycle.Effect) time.Duration {
 	switch e := e.(type) {
 	case lifecycle.PullImage:
-		return imageOf(w, e.Image).Pull.Draw(w.dice, scenario.UsualPull)
+		says, _ := w.scenario.Image(e.Image)
+		return says.Pull.Draw(w.dice, scenario.UsualPull)
 	case lifecycle.Probe:
 		return probeTime(w, e)
 	case lifecycle.RunHook:
@@ -174,21 +168,12 @@ func ofRuntime(e lifecycle.Effect) bool {
 	return false
 }
 
-// fault is the first change that fits a call.
-func (c *calls) fault(now time.Duration, e lifecycle.Effect) *fault {
-	if len(c.left) == 0 {
+// change is what the scenario changes of a call; nil: nothing.
+func (c *calls) change(now time.Duration, e lifecycle.Effect) *scenario.Call {
+	if len(c.changes) == 0 {
 		return nil
 	}
-	name, container := reflect.TypeOf(e).Name(), containerOf(e)
-	for i := range c.left {
-		f := &c.left[i]
-		if f.Call.Call != name || f.Container != "" && f.Container != container || now < f.from || now >= f.until || f.Times > 0 && f.done == f.Times {
-			continue
-		}
-		f.done++
-		return f
-	}
-	return nil
+	return c.changes.Of(reflect.TypeOf(e).Name(), containerOf(e), now)
 }
 
 // containerOf is the container that a call is about; empty: the pod.

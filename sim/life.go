@@ -101,6 +101,7 @@ func newWorld(pod *v1.Pod, o Options) *world {
 		dice: rand.New(rand.NewPCG(o.Seed, o.Seed^0x9e3779b97f4a7c15)), //nolint:gosec // lives are to be repeated
 		life: &Life{Pod: pod, Seed: o.Seed},
 	}
+	w.runtime.Tell = w.hears
 	if o.Journal {
 		w.agent.recorder = journal.NewRecorder(nil)
 	}
@@ -108,14 +109,7 @@ func newWorld(pod *v1.Pod, o Options) *world {
 		w.after(e.At.Draw(w.dice, 0), func() { happens(w, &e) })
 		w.needsCheckpoints = w.needsCheckpoints || e.Reboot != nil || e.AgentCrash != nil
 	}
-	w.calls.left = make([]fault, len(o.Scenario.Calls))
-	for i := range o.Scenario.Calls {
-		c := &o.Scenario.Calls[i]
-		w.calls.left[i] = fault{Call: c, from: c.From.Draw(w.dice, 0), until: never}
-		if c.Until != nil {
-			w.calls.left[i].until = c.Until.Draw(w.dice, 0)
-		}
-	}
+	w.calls.changes = o.Scenario.Changes(w.dice)
 	return w
 }
 
@@ -125,7 +119,5 @@ const (
 	usualItems = 16
 )
 
-const (
-	never   = 1<<63 - 1        // later than anything happens
-	forever = scenario.Forever // longer than anybody waits
-)
+// forever is longer than anybody waits.
+const forever = scenario.Forever

@@ -1,9 +1,7 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -79,44 +77,13 @@ func result(w *world, c *call) lifecycle.Fact {
 	case lifecycle.PullImage:
 		return pullImage(w, e, c.try, c.takes)
 	case lifecycle.Observe:
-		return w.runtime.snapshot(e, w.began.Add(c.began+w.drift))
+		return w.runtime.Snapshot(lifecycle.Result{ID: e.ID}, w.began.Add(c.began+w.drift)) // by the wall clock as it is set now
 	}
 	return change(w, c.effect)
 }
 
-// change does what an effect asks of the runtime; what changes nothing there works.
-func change(w *world, effect lifecycle.Effect) lifecycle.Fact {
-	switch e := effect.(type) {
-	case lifecycle.CreateSandbox:
-		return createSandbox(w, e)
-	case lifecycle.StopSandbox:
-		return stopSandbox(w, e)
-	case lifecycle.RemoveSandbox:
-		return removeSandbox(w, e)
-	case lifecycle.CreateContainer:
-		return createContainer(w, e)
-	case lifecycle.StartContainer:
-		return startContainer(w, e)
-	case lifecycle.RemoveContainer:
-		return removeContainer(w, e)
-	case lifecycle.AdmitResize:
-		return admitResize(w, e)
-	case lifecycle.ResizeContainer:
-		return resizeContainer(w, e)
-	}
-	return lifecycle.AnswerTo(effect, nil)
-}
-
-// imageOf is what the scenario says of an image, which the machine gives its usual tag.
-func imageOf(w *world, name string) scenario.Image {
-	if i, says := w.scenario.Images[name]; says {
-		return i
-	}
-	return w.scenario.Images[strings.TrimSuffix(name, ":latest")]
-}
-
 func inspectImage(w *world, e lifecycle.InspectImage) lifecycle.Fact {
-	i := imageOf(w, e.Image)
+	i, _ := w.scenario.Image(e.Image)
 	answer := lifecycle.ImageInspected{Result: lifecycle.Result{ID: e.ID}}
 	if i.IsPresent(e.Image) || w.images.here[e.Image] {
 		answer.Image = infoOf(e.Image, i)
@@ -130,9 +97,9 @@ func infoOf(name string, i scenario.Image) *lifecycle.ImageInfo {
 
 // pullImage ends the nth try to pull an image.
 func pullImage(w *world, e lifecycle.PullImage, try int, took time.Duration) lifecycle.Fact {
-	i := imageOf(w, e.Image)
-	if try <= i.Failures {
-		return refused(e, cmp.Or(i.Error, fmt.Sprintf("failed to resolve image: %s: not found", e.Image)))
+	i, _ := w.scenario.Image(e.Image)
+	if message := i.PullError(e.Image, try); message != "" {
+		return refused(e, message)
 	}
 	if w.images.here == nil {
 		w.images.here = map[string]bool{}

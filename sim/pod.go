@@ -108,11 +108,11 @@ func powerOff(w *world) {
 	w.crash()
 	w.agent.saved.boot = true
 	w.runtime.times++
-	for _, s := range w.runtime.sandboxes {
+	for _, s := range w.runtime.Sandboxes {
 		s.Ready = false
 	}
-	for _, c := range w.runtime.containers {
-		exits(w, c, end{code: 255, reason: "Unknown"})
+	for _, c := range w.runtime.Containers {
+		w.runtime.End(c, lifecycle.ContainerExited{ExitCode: 255, Reason: "Unknown"}, w.wall())
 	}
 }
 

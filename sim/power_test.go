@@ -71,9 +71,9 @@ func TestSlow(t *testing.T) {
 func TestPower(t *testing.T) {
 	f := newFacts(0)
 	f.took(t, lifecycle.CreateSandbox{ID: 1})
-	sandbox := f.pod.w.runtime.sandboxes[0].ID
+	sandbox := f.pod.w.runtime.Sandboxes[0].ID
 	f.took(t, lifecycle.CreateContainer{ID: 2, SandboxID: sandbox, Container: "main"})
-	container := f.pod.w.runtime.containers[0].ID
+	container := f.pod.w.runtime.Containers[0].ID
 	f.took(t, lifecycle.StartContainer{ID: 3, ContainerID: container, Container: "main"})
 	f.pod.Begin(f.now, lifecycle.StopContainer{ID: 4, ContainerID: container, Container: "main", TimeoutSeconds: 30})
 	f.pod.Begin(f.now, lifecycle.EnsureCgroup{ID: 5})

@@ -17,40 +17,12 @@ const (
 	stopAnswers = 2 * time.Millisecond // from the exit to the answer of StopContainer
 )
 
-// startContainer starts an instance's process.
-func startContainer(w *world, e lifecycle.StartContainer) lifecycle.Fact {
-	c := w.runtime.container(e.ContainerID)
-	if c == nil {
-		return failed(e, lifecycle.NotFound, "container not found")
-	}
-	if s := w.runtime.sandbox(c.SandboxID); s == nil || !s.Ready || c.State != lifecycle.StateCreated {
-		return failed(e, lifecycle.Failed, "container can't be started")
-	}
-	w.changed()
-	if c.run.StartError != "" {
-		c.State = lifecycle.StateExited
-		c.Exit = &lifecycle.ContainerExited{ContainerID: c.ID, ExitCode: 128, Reason: "StartError", Message: c.run.StartError, FinishedAt: w.wall()}
-		return failed(e, lifecycle.Failed, c.run.StartError)
-	}
-	for _, other := range w.runtime.containers {
-		if other.Name == c.Name && other.State == lifecycle.StateRunning {
-			w.life.Doubles = append(w.life.Doubles, Double{c.Name, w.now})
-		}
-	}
-	c.State, c.StartedAt, c.began = lifecycle.StateRunning, w.wall(), w.now
-	lives(w, c)
-	tells(w, lifecycle.ContainerRunning{ContainerID: c.ID, StartedAt: c.StartedAt, Image: c.spec.Image})
-	return lifecycle.AnswerTo(e, nil)
-}
-
 // lives puts in what the instance does by itself.
 func lives(w *world, c *container) {
 	c.ready = c.run.Ready.Draw(w.dice, 0)
 	if p := c.run.Probes; p != nil {
 		for kind, list := range [3][]scenario.Answer{lifecycle.StartupProbe: p.Startup, lifecycle.LivenessProbe: p.Liveness, lifecycle.ReadinessProbe: p.Readiness} {
-			for i := range list {
-				c.drawn.answers[kind] = append(c.drawn.answers[kind], answer{list[i].From.Draw(w.dice, 0), &list[i]})
-			}
+			c.drawn.answers[kind] = scenario.DrawAnswers(w.dice, list)
 		}
 	}
 	for i := range c.run.Usage {
@@ -67,7 +39,7 @@ func lives(w *world, c *container) {
 	if run, ends := runTime(w, c); ends {
 		w.after(run, func() {
 			code, reason := c.run.End()
-			exits(w, c, end{code, reason, c.run.Message})
+			exits(w, c, lifecycle.ContainerExited{ExitCode: code, Reason: reason, Message: c.run.Message})
 		})
 	}
 }
@@ -84,7 +56,7 @@ func says(w *world, c *container, stream, text string) {
 
 // runTime is how long an instance's process runs if nobody ends it; false: for ever.
 func runTime(w *world, c *container) (run time.Duration, ends bool) {
-	ends = c.run.Exit != nil || c.run.Signal != "" || c.run.OOM
+	ends = c.run.Ends()
 	switch {
 	case c.run.Run.Forever():
 		return 0, false
@@ -109,21 +81,13 @@ func isInit(w *world, name string) bool {
 	return slices.ContainsFunc(w.pod.Spec.InitContainers, func(c v1.Container) bool { return c.Name == name })
 }
 
-type end struct {
-	code            int32
-	reason, message string
+// exits ends an instance's process, if it still runs.
+func exits(w *world, c *container, as lifecycle.ContainerExited) {
+	w.runtime.End(c.PretendedContainer, as, w.wall())
 }
 
-var killed = end{code: 137, reason: "Error"}
-
-// exits ends an instance's process, if it still runs.
-func exits(w *world, c *container, as end) {
-	if c.State != lifecycle.StateRunning {
-		return
-	}
-	e := lifecycle.ContainerExited{ContainerID: c.ID, ExitCode: as.code, Reason: as.reason, Message: as.message, StartedAt: c.StartedAt, FinishedAt: w.wall()}
-	c.State, c.Exit = lifecycle.StateExited, &e
-	tells(w, e)
+// exited is what follows from the end of an instance's process.
+func exited(w *world, c *container) {
 	for _, stop := range c.waiting {
 		w.after(stopAnswers, func() { w.answer(stop, lifecycle.AnswerTo(stop.effect, nil)) })
 	}
@@ -152,7 +116,7 @@ func stopContainer(w *world, call *call, e lifecycle.StopContainer, takes time.D
 	of, timeout := w.runtime.times, time.Duration(e.TimeoutSeconds)*time.Second
 	kill := func() {
 		if of == w.runtime.times {
-			exits(w, c, killed)
+			w.runtime.Kill(c.PretendedContainer, w.wall())
 		}
 	}
 	if timeout == 0 {
@@ -177,7 +141,7 @@ func sendSignal(w *world, c *container, of int) {
 		after = stop.After.Draw(w.dice, scenario.UsualStop)
 		code = ptr.Deref(stop.Exit, code)
 	}
-	w.after(after, func() { exits(w, c, end{code: code, reason: scenario.ReasonOf(code)}) })
+	w.after(after, func() { exits(w, c, lifecycle.ContainerExited{ExitCode: code, Reason: scenario.ReasonOf(code)}) })
 }
 
 // probeOf is the spec of a probe.
@@ -189,7 +153,7 @@ func (c *container) probeOf(kind lifecycle.ProbeKind) *v1.Probe {
 var notReady = &scenario.Answer{Answer: "failure"}
 
 // answerTo is what a probe gets now; nil: it succeeds.
-func answerTo(w *world, e lifecycle.Probe) (says *scenario.Answer) {
+func answerTo(w *world, e lifecycle.Probe) *scenario.Answer {
 	c := w.runtime.container(e.ContainerID)
 	if c == nil {
 		return nil
@@ -198,10 +162,5 @@ func answerTo(w *world, e lifecycle.Probe) (says *scenario.Answer) {
 	if e.Kind == lifecycle.ReadinessProbe && since < c.ready {
 		return notReady
 	}
-	for _, a := range c.drawn.answers[e.Kind] {
-		if a.from <= since {
-			says = a.says
-		}
-	}
-	return says
+	return c.drawn.answers[e.Kind].At(since)
 }

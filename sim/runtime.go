@@ -1,9 +1,7 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,14 +10,11 @@ import (
 	"github.com/lifepod/lifepod/sim/scenario"
 )
 
-// runtime is what a container runtime has of the pod.
+// runtime is what a container runtime has of the pod, and what is wrong with it.
 type runtime struct {
-	sandboxes  []*lifecycle.ObservedSandbox
-	containers []*container
+	lifecycle.PretendedRuntime
+	address func() string // of a new sandbox; nil: see addresses
 
-	address func() string // of a new sandbox; nil: see createSandbox
-
-	last      int           // for IDs
 	times     int           // how often it was started: a call ends with the one that it was made to
 	offUntil  time.Duration // until then the node is off
 	downUntil time.Duration // until then it can't be reached
@@ -33,7 +28,7 @@ type runtime struct {
 
 // container is one instance.
 type container struct {
-	lifecycle.ObservedContainer
+	*lifecycle.PretendedContainer
 	spec  *v1.Container
 	run   scenario.Run
 	began time.Duration // when its process was started
@@ -46,132 +41,61 @@ type container struct {
 
 // drawn is what an instance does over time, since it began.
 type drawn struct {
-	answers [3][]answer // by kind of probe
-	uses    []level     // of CPU and memory
+	answers [3]scenario.Answers // by kind of probe
+	uses    []level             // of CPU and memory
 }
 
-// answer is what a probe gets from a time on, since the instance began.
-type answer struct {
-	from time.Duration
-	says *scenario.Answer
-}
-
-func (r *runtime) newID(what string) string {
-	r.last++
-	return what + "-" + strconv.Itoa(r.last)
-}
-
+// container is the instance with an ID; nil: there is none.
 func (r *runtime) container(id string) *container {
-	for _, c := range r.containers {
-		if c.ID == id {
-			return c
-		}
+	if c := r.Container(id); c != nil {
+		return c.Process.(*container)
 	}
 	return nil
 }
 
-func (r *runtime) sandbox(id string) *lifecycle.ObservedSandbox {
-	for _, s := range r.sandboxes {
-		if s.ID == id {
-			return s
-		}
+// change does what an effect asks of the runtime; what changes nothing there works.
+func change(w *world, effect lifecycle.Effect) lifecycle.Fact {
+	switch e := effect.(type) {
+	case lifecycle.AdmitResize:
+		return admitResize(w, e)
+	case lifecycle.ResizeContainer:
+		return resizeContainer(w, e)
+	case lifecycle.CreateSandbox:
+		w.runtime.IPs = addresses(w)
 	}
-	return nil
+	if ofRuntime(effect) {
+		w.changed()
+	}
+	answer := w.runtime.Do(effect, w.wall())
+	if created, is := answer.(lifecycle.ContainerCreated); is && created.Failure == nil {
+		c := w.runtime.Container(created.ContainerID)
+		of := &container{PretendedContainer: c, spec: specOf(w, c.Name), run: w.scenario.Of(c.Name, int(c.Attempt))}
+		c.Image, c.StartError, c.Process = of.spec.Image, of.run.StartError, of
+	}
+	return answer
 }
 
-// snapshot is all that the runtime has. began is when the listing began, by the wall clock as it is set now.
-func (r *runtime) snapshot(e lifecycle.Observe, began time.Time) lifecycle.Fact {
-	o := lifecycle.Observed{Result: lifecycle.Result{ID: e.ID}, Began: began}
-	for _, s := range r.sandboxes {
-		o.Sandboxes = append(o.Sandboxes, *s)
-	}
-	for _, c := range r.containers {
-		o.Containers = append(o.Containers, c.ObservedContainer)
-	}
-	return o
-}
-
-func createSandbox(w *world, e lifecycle.CreateSandbox) lifecycle.Fact {
-	for _, s := range w.runtime.sandboxes {
-		if s.Attempt == e.Attempt {
-			return failed(e, lifecycle.Failed, fmt.Sprintf("failed to reserve sandbox name: attempt %d is reserved for %s", e.Attempt, s.ID))
-		}
-	}
-	s := &lifecycle.ObservedSandbox{ID: w.runtime.newID("sandbox"), Attempt: e.Attempt, Ready: true}
+// addresses are those of a new sandbox.
+func addresses(w *world) []string {
 	switch {
 	case w.pod.Spec.HostNetwork:
+		return nil
 	case w.runtime.address != nil:
-		s.IPs = []string{w.runtime.address()}
-	default:
-		s.IPs = []string{"10.88.0.2"} // a pod keeps its address, as with lifepod's own network
+		return []string{w.runtime.address()}
 	}
-	w.runtime.sandboxes = append(w.runtime.sandboxes, s)
-	w.changed()
-	return lifecycle.SandboxCreated{Result: lifecycle.Result{ID: e.ID}, SandboxID: s.ID, IPs: s.IPs}
-}
-
-func stopSandbox(w *world, e lifecycle.StopSandbox) lifecycle.Fact {
-	if s := w.runtime.sandbox(e.SandboxID); s != nil {
-		s.Ready = false
-		killAll(w, s.ID)
-	}
-	w.changed()
-	return lifecycle.AnswerTo(e, nil)
-}
-
-func removeSandbox(w *world, e lifecycle.RemoveSandbox) lifecycle.Fact {
-	killAll(w, e.SandboxID)
-	w.runtime.sandboxes = slices.DeleteFunc(w.runtime.sandboxes, func(s *lifecycle.ObservedSandbox) bool { return s.ID == e.SandboxID })
-	w.runtime.containers = slices.DeleteFunc(w.runtime.containers, func(c *container) bool { return c.SandboxID == e.SandboxID })
-	w.changed()
-	return lifecycle.AnswerTo(e, nil)
+	return []string{"10.88.0.2"} // a pod keeps its address, as with lifepod's own network
 }
 
 // sandboxExits ends the newest sandbox, and all that runs in it, unasked.
 func sandboxExits(w *world) {
-	for _, s := range slices.Backward(w.runtime.sandboxes) {
+	for _, s := range slices.Backward(w.runtime.Sandboxes) {
 		if s.Ready {
-			s.Ready = false
 			announce(w, lifecycle.Words{Subject: "pod", What: "sandbox exits"})
-			killAll(w, s.ID)
-			tells(w, lifecycle.SandboxExited{SandboxID: s.ID})
+			w.runtime.EndSandbox(s, w.wall())
 			return
 		}
 	}
 	announce(w, lifecycle.Words{Subject: "pod", What: "sandbox exits", Outcome: "nothing happens: none is ready"})
-}
-
-func killAll(w *world, sandbox string) {
-	for _, c := range w.runtime.containers {
-		if c.SandboxID == sandbox {
-			exits(w, c, killed)
-		}
-	}
-}
-
-func createContainer(w *world, e lifecycle.CreateContainer) lifecycle.Fact {
-	if s := w.runtime.sandbox(e.SandboxID); s == nil || !s.Ready {
-		return failed(e, lifecycle.Failed, "sandbox is not running")
-	}
-	for _, c := range w.runtime.containers {
-		if c.Name == e.Container && c.Attempt == e.Attempt {
-			return failed(e, lifecycle.Failed, fmt.Sprintf("failed to reserve container name: %s of attempt %d is reserved for %s", c.Name, c.Attempt, c.ID))
-		}
-	}
-	c := &container{spec: specOf(w, e.Container), run: w.scenario.Of(e.Container, int(e.Attempt))}
-	c.ID, c.Name, c.Attempt, c.SandboxID = w.runtime.newID(e.Container), e.Container, e.Attempt, e.SandboxID
-	w.runtime.containers = append(w.runtime.containers, c)
-	w.changed()
-	return lifecycle.ContainerCreated{Result: lifecycle.Result{ID: e.ID}, ContainerID: c.ID}
-}
-
-func removeContainer(w *world, e lifecycle.RemoveContainer) lifecycle.Fact {
-	if c := w.runtime.container(e.ContainerID); c != nil {
-		exits(w, c, killed)
-	}
-	w.runtime.containers = slices.DeleteFunc(w.runtime.containers, func(c *container) bool { return c.ID == e.ContainerID })
-	w.changed()
-	return lifecycle.AnswerTo(e, nil)
 }
 
 func specOf(w *world, name string) *v1.Container {
@@ -183,6 +107,25 @@ func specOf(w *world, name string) *v1.Container {
 		}
 	}
 	return &v1.Container{Name: name}
+}
+
+// hears takes an event of the runtime, and what follows from it.
+func (w *world) hears(event lifecycle.Fact) {
+	switch e := event.(type) {
+	case lifecycle.ContainerRunning:
+		c := w.runtime.container(e.ContainerID)
+		if w.runtime.Beside(c.PretendedContainer) != nil {
+			w.life.Doubles = append(w.life.Doubles, Double{c.Name, w.now})
+		}
+		c.began = w.now
+		lives(w, c)
+		tells(w, event)
+	case lifecycle.ContainerExited:
+		tells(w, event)
+		exited(w, w.runtime.container(e.ContainerID))
+	default:
+		tells(w, event)
+	}
 }
 
 // tells sends an event of the runtime, which may be lost, come twice or late.

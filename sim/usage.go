@@ -26,8 +26,8 @@ type level struct {
 // Usage is what the containers use that run, by name.
 func (p *Pod) Usage(now time.Time) (list []Used) {
 	p.Happen(now)
-	for _, c := range p.w.runtime.containers {
-		if c.State == lifecycle.StateRunning {
+	for _, running := range p.w.runtime.Containers {
+		if c := running.Process.(*container); c.State == lifecycle.StateRunning {
 			list = append(list, c.used(p.w.now-c.began))
 		}
 	}
@@ -37,7 +37,7 @@ func (p *Pod) Usage(now time.Time) (list []Used) {
 
 // used is what an instance has used so long after it began: at first what it requests.
 func (c *container) used(after time.Duration) Used {
-	u := Used{Container: c.Name, CPU: scenario.UsualStart, MemoryBytes: scenario.UsualMemory}
+	u := Used{Container: c.spec.Name, CPU: scenario.UsualStart, MemoryBytes: scenario.UsualMemory}
 	milli := int64(scenario.UsualMilliCPU)
 	if r := c.spec.Resources.Requests; !r.Cpu().IsZero() {
 		milli = r.Cpu().MilliValue()

@@ -36,7 +36,7 @@ func (r *Runtime) do(ctx context.Context, c call) error {
 	f := r.faultOf(c.rpc, c.subject.text)
 	c.takes = Took(c.rpc)
 	if r.play != nil {
-		f = r.played(&c)
+		f = r.playedCall(&c)
 	}
 	refused := r.isDown()
 	r.changed.Send()
@@ -137,6 +137,15 @@ func (r *Runtime) goOn(ctx context.Context, c call, after time.Duration) {
 	if ctx.Err() != nil && c.rpc == "RunPodSandbox" {
 		time.AfterFunc(after, func() { _ = c.effect(context.WithoutCancel(ctx)) })
 	}
+}
+
+// later does something after some time, with mu held.
+func (r *Runtime) later(after time.Duration, do func()) {
+	time.AfterFunc(after, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		do()
+	})
 }
 
 const forever = 1000 * time.Hour

@@ -10,13 +10,16 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/sim/scenario"
 )
 
 type container struct {
 	id      string
 	config  *runtimeapi.ContainerConfig
 	sandbox *sandbox
-	program Program
+	program
+	answers scenario.Answers // of commands, if a scenario says them
 
 	resources *runtimeapi.LinuxContainerResources // as updated; nil: the config's
 
@@ -33,12 +36,13 @@ type container struct {
 type subject struct {
 	text      string                       // pod, pod/container or image
 	pod       *runtimeapi.PodSandboxConfig // nil: of no pod that is known
-	container *runtimeapi.ContainerConfig  // nil: of none
+	container string                       // empty: of none
+	instance  *container                   // nil: of none that is known
 	image     string
 }
 
 func (c *container) subject() subject {
-	return subject{text: c.sandbox.config.Metadata.Name + "/" + c.config.Metadata.Name, pod: c.sandbox.config, container: c.config}
+	return subject{text: c.sandbox.config.Metadata.Name + "/" + c.config.Metadata.Name, pod: c.sandbox.config, container: c.config.Metadata.Name, instance: c}
 }
 
 func (c *container) name() string {

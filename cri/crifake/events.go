@@ -56,11 +56,7 @@ func (r *Runtime) GetContainerEvents(ctx context.Context, _ *runtimeapi.GetEvent
 		s.end(f.err)
 	case f.is(hang):
 	default:
-		time.AfterFunc(registration, func() {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.streams[s] = true
-		})
+		r.later(registration, func() { r.streams[s] = true })
 	}
 	return s, nil
 }
@@ -121,11 +117,7 @@ func (r *Runtime) emit(s *sandbox, c *container, kind string) {
 	case f.is(drop):
 		r.endStreams(io.EOF)
 	case f.is(delay):
-		time.AfterFunc(f.by, func() {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.send(event)
-		})
+		r.later(f.by, func() { r.send(event) })
 	case f.is(double):
 		r.send(event)
 		r.send(event)

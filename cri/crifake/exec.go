@@ -87,7 +87,7 @@ func (r *Runtime) ExecSync(ctx context.Context, in *runtimeapi.ExecSyncRequest, 
 			}
 			runs, down := r.nextCommand(c, in.Cmd), r.down
 			r.mu.Unlock()
-			answer, err = c.run(ctx, runs, in.Timeout, down)
+			answer, err = c.runCommand(ctx, runs, in.Timeout, down)
 			return err
 		},
 	})
@@ -97,8 +97,8 @@ func (r *Runtime) ExecSync(ctx context.Context, in *runtimeapi.ExecSyncRequest, 
 	return answer, nil
 }
 
-// run is the command's life; needs that mu is not held.
-func (c *container) run(ctx context.Context, runs command, timeoutSeconds int64, down <-chan struct{}) (*runtimeapi.ExecSyncResponse, error) {
+// runCommand is the command's life; needs that mu is not held.
+func (c *container) runCommand(ctx context.Context, runs command, timeoutSeconds int64, down <-chan struct{}) (*runtimeapi.ExecSyncResponse, error) {
 	if runs.fails != "" {
 		return nil, status.Error(codes.Unknown, "failed to exec in container: "+runs.fails)
 	}
@@ -131,17 +131,10 @@ func (c *container) run(ctx context.Context, runs command, timeoutSeconds int64,
 // needs mu.
 func (r *Runtime) nextCommand(c *container, args []string) command {
 	if r.play != nil {
-		return r.play.Executed(c.sandbox.config, c.config, time.Since(c.startedAt)).command()
+		return r.playedCommand(c)
 	}
-	for _, key := range []string{c.subject().text, c.config.Metadata.Name} {
-		list := r.commands[key]
-		if len(list) == 0 {
-			continue
-		}
-		if len(list) > 1 {
-			r.commands[key] = list[1:]
-		}
-		return list[0]
+	if runs, is := next(r.commands, c); is {
+		return runs
 	}
 	if args[0] == "command" {
 		return parseCommand(strings.Join(args[1:], " "))

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/sim/scenario"
 )
 
 func TestParseFault(t *testing.T) {
@@ -52,15 +53,15 @@ func TestFaultHitsTheOnesThatItNames(t *testing.T) {
 }
 
 func TestParseProgram(t *testing.T) {
-	got, err := ParseProgram("exit=3 after=2s term=1s term-code=7 oom message=good_bye says=ready")
+	got, err := parseProgram("exit=3 after=2s term=1s term-code=7 oom message=good_bye says=ready")
 	assert.Require(t, err == nil, "%v", err)
-	want := Program{
-		Exits: true, After: 2 * time.Second, Code: 3, TermTakes: time.Second, TermCode: 7,
-		OOM: true, Message: "good bye", Says: "ready",
-	}
-	assert.Deep(t, "program", want, got)
+	want := program{says: "ready", run: scenario.Run{
+		Run: scenario.Fixed(2 * time.Second), Exit: new(int32(3)), OOM: true, Message: "good bye",
+		Stop: &scenario.Stop{After: scenario.Fixed(time.Second), Exit: new(int32(7))},
+	}}
+	assert.Deep(t, "program", want, got, cmp.AllowUnexported(program{}, scenario.Span{}))
 	for _, text := range []string{"jump", "exit=", "after=soon", "term=never", "term-code=x"} {
-		p, err := ParseProgram(text)
+		p, err := parseProgram(text)
 		assert.True(t, err != nil, "%q is taken as %+v", text, p)
 	}
 }

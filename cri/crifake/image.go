@@ -8,6 +8,9 @@ import (
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/lifepod/lifepod/sim/scenario"
 )
 
 func (r *Runtime) addImage(name string) *runtimeapi.Image {
@@ -17,7 +20,8 @@ func (r *Runtime) addImage(name string) *runtimeapi.Image {
 	}
 	switch {
 	case r.play != nil:
-		_, image.Size = r.play.Image(name)
+		says := r.play.Image(name)
+		image.Size = uint64(max(1, ptr.Deref(says.Bytes, scenario.UsualBytes))) // one without a size is taken for damaged
 	case r.disk != nil:
 		image.Size = uint64(r.disk.weight(name))
 	}
@@ -30,7 +34,7 @@ func (r *Runtime) ImageStatus(ctx context.Context, in *runtimeapi.ImageStatusReq
 	return ask(ctx, r, call{rpc: "ImageStatus", subject: subject{text: in.Image.Image, image: in.Image.Image}}, func(out *runtimeapi.ImageStatusResponse) error {
 		name := in.Image.Image
 		if r.images[name] == nil && r.play != nil {
-			if present, _ := r.play.Image(name); present {
+			if says := r.play.Image(name); says.IsPresent(name) {
 				r.addImage(name)
 			}
 		}

@@ -1,102 +1,154 @@
 package crifake
 
 import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/sim/scenario"
 )
 
-// Play says what happens in a runtime, in the place of programs, commands and faults. The
-// runtime calls it with its lock held, one call at a time: it must not block, and not call
-// the runtime. Configs must not be changed.
-type Play interface {
-	// Program is what a new instance does; an error refuses its creation.
-	Program(pod *runtimeapi.PodSandboxConfig, container *runtimeapi.ContainerConfig) (Program, error)
-	// Call is how a call goes.
-	Call(what Doing) Conduct
-	// Executed is what becomes of a command in a container, which was started so long ago.
-	Executed(pod *runtimeapi.PodSandboxConfig, container *runtimeapi.ContainerConfig, since time.Duration) Executed
-	// Image is whether an image is there without having been pulled, and its size.
-	Image(name string) (present bool, bytes uint64)
-	// SandboxEnds is after what time a new sandbox ends unasked, if it does.
-	SandboxEnds(pod *runtimeapi.PodSandboxConfig) (after time.Duration, ends bool)
-	// Gone says that nothing is left of a pod.
-	Gone(podUID string)
+// Scenarios are those of pods.
+type Scenarios interface {
+	// Of is the scenario of a pod, also with an error: its annotation names none that there is.
+	Of(namespace, name string, annotations map[string]string) (*scenario.Scenario, error)
+	// Image is what they say of an image.
+	Image(name string) scenario.Image
 }
 
-// Doing is a call that begins.
-type Doing struct {
-	RPC       string
-	Pod       *runtimeapi.PodSandboxConfig // nil: it is about no pod
-	Container *runtimeapi.ContainerConfig  // nil: about none
-	Image     string                       // empty: about none
-	Usual     time.Duration                // that it takes
+// play has happen in a runtime what scenarios say.
+type play struct {
+	Scenarios
+	pods  map[string]*playedPod // by UID
+	pulls map[string]int        // tried so far, by image
 }
 
-// Conduct is how a call goes.
-type Conduct struct {
-	Takes time.Duration
-	Fail  string // it does nothing, and fails with these words; empty: it works
-	Hang  bool   // it does nothing, and is never answered
+// playedPod is a pod that has or had a sandbox.
+type playedPod struct {
+	*scenario.Scenario
+	unknown error // its annotation names no scenario
+	began   time.Time
+	changes scenario.Changes
 }
 
-// Executed is what becomes of a command.
-type Executed struct {
-	Takes  time.Duration
-	Code   int32
-	Output string
-	Fail   string // it can't be run
-}
-
-// NewPlay is a runtime in which a play says what happens. It keeps no record of its calls, and
+// NewPlay is a runtime in which scenarios say what happens. It keeps no record of its calls, and
 // takes no faults, programs and commands.
-func NewPlay(play Play) *Runtime {
+func NewPlay(scenarios Scenarios, seed uint64) *Runtime {
 	r := New()
-	r.play = play
+	r.play = &play{Scenarios: scenarios, pods: map[string]*playedPod{}, pulls: map[string]int{}}
+	r.dice = rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // lives are to be repeated
 	return r
 }
 
-// played is what the play says of a call, which counts as begun; needs mu.
-func (r *Runtime) played(c *call) *fault {
-	conduct := r.play.Call(Doing{RPC: c.rpc, Pod: c.subject.pod, Container: c.subject.container, Image: c.subject.image, Usual: c.takes})
-	c.takes = conduct.Takes
-	switch {
-	case conduct.Hang:
-		return &fault{verb: hang}
-	case conduct.Fail != "":
-		return &fault{verb: fail, err: status.Error(codes.Unknown, conduct.Fail)}
+// played is the pod of a sandbox; its life begins when it is asked for first; needs mu.
+func (r *Runtime) played(config *runtimeapi.PodSandboxConfig) *playedPod {
+	m := config.GetMetadata()
+	if of := r.play.pods[m.GetUid()]; of != nil {
+		return of
 	}
-	return nil
+	of := &playedPod{began: time.Now()}
+	of.Scenario, of.unknown = r.play.Of(m.GetNamespace(), m.GetName(), config.GetAnnotations())
+	of.changes = of.Changes(r.dice)
+	r.play.pods[m.GetUid()] = of
+	return of
 }
 
-// command is what the play says of a command.
-func (e Executed) command() command {
-	return command{code: e.Code, out: e.Output, after: e.Takes, fails: e.Fail}
+// playedProgram is what a new instance does: without a word of the scenario it runs until it is
+// stopped, because a runtime is not told which containers a pod restarts, or runs first; needs mu.
+func (r *Runtime) playedProgram(c *container) program {
+	says := r.played(c.sandbox.config).Of(c.config.GetMetadata().GetName(), int(c.config.GetMetadata().GetAttempt()))
+	switch p := says.Probes; {
+	case says.Ready != nil:
+		c.answers = scenario.DrawAnswers(r.dice, []scenario.Answer{{Answer: "failure"}, {Answer: "success", From: says.Ready}})
+	case p != nil:
+		c.answers = scenario.DrawAnswers(r.dice, slices.Concat(p.Startup, p.Liveness, p.Readiness)) // one of them, says check
+	}
+	return program{run: says}
 }
 
-// endsLater has a sandbox end unasked if the play says so; needs mu.
+// playedCommand is what a command in an instance does: what its probes get; needs mu.
+func (r *Runtime) playedCommand(c *container) command {
+	says := c.answers.At(time.Since(c.startedAt))
+	if says == nil {
+		return command{after: scenario.UsualProbe}
+	}
+	out := command{after: says.Takes.Draw(r.dice, scenario.UsualProbe), out: says.Output}
+	switch says.Answer {
+	case "failure":
+		out.code = 1
+	case "error":
+		out.fails = cmp.Or(says.Output, "the scenario has the command fail")
+	}
+	return out
+}
+
+// CallsOfScenarios are the calls that scenarios may change, by those of CRI.
+var CallsOfScenarios = map[string]string{
+	"RunPodSandbox": "CreateSandbox", "StopPodSandbox": "StopSandbox", "RemovePodSandbox": "RemoveSandbox", "ImageStatus": "InspectImage",
+	"PullImage": "PullImage", "CreateContainer": "CreateContainer", "StartContainer": "StartContainer", "StopContainer": "StopContainer",
+	"RemoveContainer": "RemoveContainer", "ExecSync": "Probe",
+}
+
+// playedCall says how long a call takes, and what goes wrong with it; needs mu.
+func (r *Runtime) playedCall(c *call) (f *fault) {
+	name, refusal := CallsOfScenarios[c.rpc], ""
+	c.takes = cmp.Or(scenario.UsualCalls[name], c.takes)
+	switch name {
+	case "PullImage":
+		says := r.play.Image(c.subject.image)
+		r.play.pulls[c.subject.image]++
+		c.takes, refusal = says.Pull.Draw(r.dice, scenario.UsualPull), says.PullError(c.subject.image, r.play.pulls[c.subject.image])
+	case "Probe":
+		c.takes = 0 // the command says how long it takes
+	case "StartContainer":
+		if of := c.subject.instance; of != nil {
+			c.takes = of.run.Start.Draw(r.dice, c.takes)
+		}
+	}
+	if c.subject.pod != nil {
+		of := r.played(c.subject.pod)
+		if of.unknown != nil && name == "CreateSandbox" {
+			return failsWith(of.unknown.Error())
+		}
+		if change := of.changes.Of(name, c.subject.container, time.Since(of.began)); change != nil {
+			c.takes, refusal = change.Takes.Draw(r.dice, c.takes), change.Fail
+			if change.Hang {
+				return &fault{verb: hang}
+			}
+		}
+	}
+	if refusal == "" {
+		return nil
+	}
+	return failsWith(refusal)
+}
+
+func failsWith(message string) *fault {
+	return &fault{verb: fail, err: status.Error(codes.Unknown, message)}
+}
+
+// endsLater has a sandbox end unasked if its scenario says so; only the pod's first one does; needs mu.
 func (r *Runtime) endsLater(s *sandbox) {
-	if r.play == nil {
+	if r.play == nil || s.config.GetMetadata().GetAttempt() > 0 {
 		return
 	}
-	after, ends := r.play.SandboxEnds(s.config)
-	if !ends {
-		return
+	for _, e := range r.played(s.config).Events {
+		if e.SandboxExit != nil {
+			r.later(e.At.Draw(r.dice, 0), func() { r.endSandbox(s) })
+			return
+		}
 	}
-	time.AfterFunc(after, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.endSandbox(s)
-	})
 }
 
-// gone tells the play of a pod's end if that was its last sandbox; needs mu.
+// gone forgets a pod if that was its last sandbox; needs mu.
 func (r *Runtime) gone(s *sandbox) {
-	uid := s.config.Metadata.Uid
-	if r.play != nil && len(r.ofPod[uid]) == 0 {
-		r.play.Gone(uid)
+	if uid := s.config.Metadata.Uid; r.play != nil && len(r.ofPod[uid]) == 0 {
+		delete(r.play.pods, uid)
 	}
 }
 

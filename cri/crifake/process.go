@@ -1,6 +1,7 @@
 package crifake
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,8 +10,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/lifepod/lifepod/cri"
+	"github.com/lifepod/lifepod/sim/scenario"
 )
 
 // StartContainer runs a created container's program.
@@ -28,39 +31,39 @@ func (r *Runtime) start(c *container) error {
 	if c.state != runtimeapi.ContainerState_CONTAINER_CREATED {
 		return status.Errorf(codes.Unknown, "container %q is in state %s", c.id, c.state)
 	}
-	if c.program.StartError != "" {
-		c.message = "failed to create containerd task: " + c.program.StartError
+	if c.run.StartError != "" {
+		c.message = "failed to create containerd task: " + c.run.StartError
 		c.ended(128, "StartError")
 		return status.Error(codes.Unknown, c.message)
 	}
 	r.noteDouble(c)
 	c.state, c.startedAt = runtimeapi.ContainerState_CONTAINER_RUNNING, time.Now()
 	c.openLog()
-	if c.program.Says != "" {
-		c.say("stdout", c.program.Says)
+	if c.says != "" {
+		c.say("stdout", c.says)
 	}
-	for _, o := range c.program.Output {
-		time.AfterFunc(o.At, func() {
-			r.mu.Lock()
-			defer r.mu.Unlock()
+	for _, o := range c.run.Output {
+		r.later(o.At.Draw(r.dice, 0), func() {
 			if c.state == runtimeapi.ContainerState_CONTAINER_RUNNING {
-				c.say(o.Stream, o.Text)
+				c.say(cmp.Or(o.Stream, "stdout"), o.Text)
 			}
 		})
 	}
 	r.emit(c.sandbox, c, started)
-	switch {
-	case !c.program.Exits:
-	case c.program.After == 0:
-		r.endByItself(c)
-	default:
-		time.AfterFunc(c.program.After, func() {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.endByItself(c)
-		})
+	if run := &c.run; !run.Run.Forever() && (run.Run != nil || run.Ends()) {
+		code, reason := run.End()
+		r.endAfter(c, run.Run.Draw(r.dice, scenario.UsualRun), code, reason)
 	}
 	return nil
+}
+
+// endAfter ends a container after some time; needs mu.
+func (r *Runtime) endAfter(c *container, after time.Duration, code int32, reason string) {
+	if after == 0 {
+		r.exit(c, code, reason)
+		return
+	}
+	r.later(after, func() { r.exit(c, code, reason) })
 }
 
 // noteDouble notes that a container is started while another instance of it runs.
@@ -72,28 +75,13 @@ func (r *Runtime) noteDouble(c *container) {
 	}
 }
 
-func (r *Runtime) endByItself(c *container) {
-	if c.program.OOM {
-		r.exit(c, 137, "OOMKilled")
-		return
-	}
-	r.exit(c, c.program.Code, reasonOf(c.program.Code))
-}
-
-func reasonOf(code int32) string {
-	if code == 0 {
-		return "Completed"
-	}
-	return "Error"
-}
-
 // Exit ends the running instance of pod/container, as if its process had.
 func (r *Runtime) Exit(subject string, code int32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.containersFor(nil) {
 		if c.subject().text == subject {
-			r.exit(c, code, reasonOf(code))
+			r.exit(c, code, scenario.ReasonOf(code))
 		}
 	}
 }
@@ -117,8 +105,8 @@ func (c *container) ended(code int32, reason string) {
 // leaveMessage writes the termination message through the container's mount.
 func (c *container) leaveMessage() {
 	for _, m := range c.config.Mounts {
-		if m.ContainerPath == "/dev/termination-log" && c.program.Message != "" {
-			if err := os.WriteFile(m.HostPath, []byte(c.program.Message), 0o600); err != nil {
+		if m.ContainerPath == "/dev/termination-log" && c.run.Message != "" {
+			if err := os.WriteFile(m.HostPath, []byte(c.run.Message), 0o600); err != nil {
 				panic(err)
 			}
 		}
@@ -150,20 +138,15 @@ func (r *Runtime) StopContainer(ctx context.Context, in *runtimeapi.StopContaine
 
 // signal is the stop signal's arrival; needs mu.
 func (r *Runtime) signal(c *container) {
-	switch {
-	case c.program.IgnoreTERM:
-		if c.program.Says != "" {
+	stop := cmp.Or(c.run.Stop, &scenario.Stop{})
+	if stop.Ignore || stop.After.Forever() {
+		if c.says != "" {
 			c.say("stdout", "told")
 		}
-	case c.program.TermTakes == 0:
-		r.exit(c, c.program.TermCode, reasonOf(c.program.TermCode))
-	default:
-		time.AfterFunc(c.program.TermTakes, func() {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.exit(c, c.program.TermCode, reasonOf(c.program.TermCode))
-		})
+		return
 	}
+	code := ptr.Deref(stop.Exit, 143)
+	r.endAfter(c, stop.After.Draw(r.dice, scenario.UsualStop), code, scenario.ReasonOf(code))
 }
 
 // waitOrKill waits for the exit and kills when the timeout has passed.

@@ -5,33 +5,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lifepod/lifepod/sim/scenario"
 )
 
-// Program is what a container's process does.
-type Program struct {
-	Exits      bool          // by itself, After its start; else it runs until it is stopped
-	After      time.Duration // 0: before StartContainer has answered
-	Code       int32
-	IgnoreTERM bool
-	TermTakes  time.Duration // between the stop signal and the exit
-	TermCode   int32
-	OOM        bool   // its own exit is a kill for memory
-	StartError string // it can't be started
-	Message    string // what it leaves as its termination message
-	Output     []Line // what it writes, since its start
-	Says       string // a line that it writes when it begins; it then answers an ignored stop signal with "told"
+// program is what a container's process does.
+type program struct {
+	run  scenario.Run
+	says string // a line that it writes when it begins; it then answers an ignored stop signal with "told"
 }
 
-// Line is a line of a log.
-type Line struct {
-	At           time.Duration
-	Stream, Text string
-}
-
-// ParseProgram reads a program: words of
+// parseProgram reads a program: words of
 //
 //	run            runs until it is stopped; the stop signal ends it at once, code 143
-//	exit=N after=D ends by itself
+//	exit=N after=D ends by itself; without a time before StartContainer has answered
 //	oom            that end is a kill for memory, code 137
 //	term=ignore    only a kill ends it
 //	term=D         the stop signal ends it after D
@@ -39,45 +26,52 @@ type Line struct {
 //	start-error=T  it can't be started; _ stands for a space
 //	message=T      it leaves a termination message
 //	says=T         it writes this line to its log, and "told" at a stop signal that it ignores
-func ParseProgram(text string) (Program, error) {
-	p := Program{TermCode: 143}
+func parseProgram(text string) (program, error) {
+	p := program{run: scenario.Run{Stop: &scenario.Stop{After: scenario.Fixed(0), Exit: new(int32(143))}}}
 	for word := range strings.FieldsSeq(text) {
 		if err := p.parseWord(word); err != nil {
 			return p, fmt.Errorf("program %q: %w", text, err)
 		}
 	}
+	if p.run.Run == nil && p.run.Exit != nil {
+		p.run.Run = scenario.Fixed(0)
+	}
 	return p, nil
 }
 
-func (p *Program) parseWord(word string) (err error) {
+func (p *program) parseWord(word string) (err error) {
 	key, value, _ := strings.Cut(word, "=")
+	spaced := strings.ReplaceAll(value, "_", " ")
 	switch key {
 	case "run":
 	case "exit":
-		p.Exits = true
-		err = parseExitCode(&p.Code, value)
+		p.run.Exit = new(int32)
+		err = parseExitCode(p.run.Exit, value)
 	case "after":
-		p.After, err = time.ParseDuration(value)
+		p.run.Run, err = parseTime(value)
 	case "oom":
-		p.OOM = true
+		p.run.OOM = true
 	case "term":
-		if value == "ignore" {
-			p.IgnoreTERM = true
-			return nil
+		if p.run.Stop.Ignore = value == "ignore"; !p.run.Stop.Ignore {
+			p.run.Stop.After, err = parseTime(value)
 		}
-		p.TermTakes, err = time.ParseDuration(value)
 	case "term-code":
-		err = parseExitCode(&p.TermCode, value)
+		err = parseExitCode(p.run.Stop.Exit, value)
 	case "start-error":
-		p.StartError = strings.ReplaceAll(value, "_", " ")
+		p.run.StartError = spaced
 	case "message":
-		p.Message = strings.ReplaceAll(value, "_", " ")
+		p.run.Message = spaced
 	case "says":
-		p.Says = strings.ReplaceAll(value, "_", " ")
+		p.says = spaced
 	default:
 		err = fmt.Errorf("there is no word %q", word)
 	}
 	return err
+}
+
+func parseTime(text string) (*scenario.Span, error) {
+	d, err := time.ParseDuration(text)
+	return scenario.Fixed(d), err
 }
 
 func parseExitCode(to *int32, text string) error {
@@ -94,7 +88,7 @@ func (r *Runtime) Program(container string, texts ...string) {
 	defer r.mu.Unlock()
 	r.programs[container] = nil
 	for _, text := range texts {
-		p, err := ParseProgram(text)
+		p, err := parseProgram(text)
 		if err != nil {
 			panic("crifake: " + err.Error())
 		}
@@ -104,22 +98,30 @@ func (r *Runtime) Program(container string, texts ...string) {
 
 // nextProgram is what a new instance does: as Program said, or as its command
 // says, for which the words of a program stand after "program"; needs mu.
-func (r *Runtime) nextProgram(c *container) (Program, error) {
+func (r *Runtime) nextProgram(c *container) (program, error) {
 	if r.play != nil {
-		return r.play.Program(c.sandbox.config, c.config)
+		return r.playedProgram(c), nil
 	}
+	if p, is := next(r.programs, c); is {
+		return p, nil
+	}
+	if words := c.config.Command; len(words) > 0 && words[0] == "program" {
+		return parseProgram(strings.Join(words[1:], " "))
+	}
+	return parseProgram("run")
+}
+
+// next is what was said of a container's next instance or command: by pod/container, or by its name alone; needs mu.
+func next[T any](said map[string][]T, c *container) (what T, is bool) {
 	for _, key := range []string{c.subject().text, c.config.Metadata.Name} {
-		list := r.programs[key]
+		list := said[key]
 		if len(list) == 0 {
 			continue
 		}
 		if len(list) > 1 {
-			r.programs[key] = list[1:]
+			said[key] = list[1:]
 		}
-		return list[0], nil
+		return list[0], true
 	}
-	if words := c.config.Command; len(words) > 0 && words[0] == "program" {
-		return ParseProgram(strings.Join(words[1:], " "))
-	}
-	return ParseProgram("run")
+	return what, false
 }

@@ -3,6 +3,7 @@ package crifake
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -23,8 +24,9 @@ type Runtime struct {
 
 	mu         sync.Mutex // guards all that follows
 	faults     []*fault
-	play       Play                         // nil: faults, programs and commands say what happens
-	programs   map[string][]Program         // by container, or pod/container
+	play       *play                        // nil: faults, programs and commands say what happens
+	dice       *rand.Rand                   // nil without a play
+	programs   map[string][]program         // by container, or pod/container
 	commands   map[string][]command         // likewise
 	sandboxes  map[string]*sandbox          // by ID
 	ofPod      map[string][]*sandbox        // by the pod's UID, in the order of their creation
@@ -48,7 +50,7 @@ func New(images ...string) *Runtime {
 	r := &Runtime{
 		ofPod:     map[string][]*sandbox{},
 		sandboxes: map[string]*sandbox{}, containers: map[string]*container{},
-		programs: map[string][]Program{},
+		programs: map[string][]program{},
 		commands: map[string][]command{},
 		reserved: map[string]string{},
 		images:   map[string]*runtimeapi.Image{},

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/lifepod/lifepod/cri/crifake"
 	"github.com/lifepod/lifepod/sim/scenario"
 )
 
@@ -23,7 +24,7 @@ func CheckForEndpoint(s *scenario.Scenario, report scenario.Report) {
 	if s.Assert != nil {
 		refuse("assert", "assertions are for lifepod sim FILE…")
 	}
-	known := slices.Collect(maps.Values(calls))
+	known := slices.Collect(maps.Values(crifake.CallsOfScenarios))
 	for i, c := range s.Calls {
 		if !slices.Contains(known, c.Call) {
 			refuse(fmt.Sprintf("calls[%d]", i), "%s is no call of a runtime's that a scenario may change", c.Call)

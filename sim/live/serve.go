@@ -36,7 +36,7 @@ func NewRuntime(o EndpointOptions) (*crifake.Runtime, error) {
 			return nil, fmt.Errorf("%s: %w", named.From, err)
 		}
 	}
-	runtime := crifake.NewPlay(newPlay(o))
+	runtime := crifake.NewPlay(o.Scenarios, o.Seed)
 	runtime.ImagesAt(o.Images)
 	return runtime, nil
 }

@@ -16,6 +16,9 @@ var Signals = map[string]int32{
 	"SIGUSR2": 12, "SIGPIPE": 13, "SIGALRM": 14, "SIGTERM": 15,
 }
 
+// Ends says whether it is said how its process ends by itself.
+func (r *Run) Ends() bool { return r.Exit != nil || r.Signal != "" || r.OOM }
+
 // End is the exit code of a run, and the runtime's reason.
 func (r *Run) End() (code int32, reason string) {
 	switch {

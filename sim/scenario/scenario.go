@@ -1,7 +1,9 @@
 package scenario
 
 import (
+	"cmp"
 	_ "embed"
+	"fmt"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -115,6 +117,14 @@ type Image struct {
 // IsPresent says whether the image of that name is on the node from the beginning.
 func (i *Image) IsPresent(name string) bool {
 	return ptr.Deref(i.Present, strings.HasPrefix(name, Carried))
+}
+
+// PullError is what the nth try to pull the image of that name fails with; empty: it works.
+func (i *Image) PullError(name string, try int) string {
+	if try > i.Failures {
+		return ""
+	}
+	return cmp.Or(i.Error, fmt.Sprintf("failed to resolve image: %s: not found", name))
 }
 
 // Call changes how calls of the runtime and other work go; the first that fits counts.
@@ -244,6 +254,14 @@ func (s *Scenario) Of(container string, instance int) Run {
 		return Run{}
 	}
 	return runs[min(instance, len(runs)-1)]
+}
+
+// Image is what is said of an image, which may have its usual tag; false: nothing.
+func (s *Scenario) Image(name string) (says Image, is bool) {
+	if says, is = s.Images[name]; !is {
+		says, is = s.Images[strings.TrimSuffix(name, ":latest")]
+	}
+	return says, is
 }
 
 // Schema is the JSON schema of scenarios.

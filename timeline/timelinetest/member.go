@@ -1,7 +1,6 @@
 package timelinetest
 
 import (
-	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -20,8 +19,7 @@ type Member struct {
 
 	m        *lifecycle.Machine
 	recorder *journal.Recorder
-	runs     string // the container's ID; empty: none
-	made     int    // containers
+	runtime  lifecycle.PretendedRuntime
 }
 
 // Moment is that long after noon.
@@ -46,6 +44,7 @@ func NewMember(name, node string) *Member {
 		}}},
 	}
 	m := &Member{m: lifecycle.New(pod, lifecycle.DefaultOptions()), recorder: journal.NewRecorder(nil)}
+	m.runtime.IPs = []string{"10.0.0.2"}
 	m.Record = &journal.Record{Pod: journal.PodOf(pod), Living: true}
 	m.Feed(0, lifecycle.Accepted{})
 	return m
@@ -65,33 +64,28 @@ func (m *Member) Feed(after time.Duration, f lifecycle.Fact) {
 }
 
 func (m *Member) answer(after time.Duration, e lifecycle.Effect) {
-	done := lifecycle.Result{ID: e.EffectID()}
 	switch e := e.(type) {
-	case lifecycle.CreateSandbox:
-		m.Feed(after, lifecycle.SandboxCreated{Result: done, SandboxID: "sandbox", IPs: []string{"10.0.0.2"}})
 	case lifecycle.InspectImage:
-		m.Feed(after, lifecycle.ImageInspected{Result: done, Image: &lifecycle.ImageInfo{ID: "img"}})
-	case lifecycle.CreateContainer:
-		m.made++
-		m.Feed(after, lifecycle.ContainerCreated{Result: done, ContainerID: fmt.Sprintf("worker-%d", m.made)})
-	case lifecycle.StartContainer:
-		m.runs = e.ContainerID
-		m.Feed(after, lifecycle.ContainerStarted{Result: done})
+		m.Feed(after, lifecycle.ImageInspected{Result: lifecycle.Result{ID: e.ID}, Image: &lifecycle.ImageInfo{ID: "img"}})
+		return
 	case lifecycle.StopContainer, lifecycle.RemoveContainer:
-		if m.runs != "" {
-			m.Exits(after+m.EndsIn, 137)
+		if m.Exits(after+m.EndsIn, 137) {
 			after += m.EndsIn
 		}
-		m.Feed(after, lifecycle.AnswerTo(e, nil))
-	default:
-		m.Feed(after, lifecycle.AnswerTo(e, nil))
 	}
+	m.Feed(after, m.runtime.Do(e, Moment(after)))
 }
 
-func (m *Member) Exits(after time.Duration, code int32) {
-	id := m.runs
-	m.runs = ""
-	m.Feed(after, lifecycle.ContainerExited{ContainerID: id, ExitCode: code, Reason: "Error", FinishedAt: Moment(after)})
+// Exits ends the container; false: none runs.
+func (m *Member) Exits(after time.Duration, code int32) bool {
+	for _, c := range m.runtime.Containers {
+		if c.State == lifecycle.StateRunning {
+			m.runtime.End(c, lifecycle.ContainerExited{ExitCode: code, Reason: "Error"}, Moment(after))
+			m.Feed(after, *c.Exit)
+			return true
+		}
+	}
+	return false
 }
 
 // Hears tells a member how far its group is; -1 is nothing.

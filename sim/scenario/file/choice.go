@@ -82,6 +82,16 @@ func (s *Scenarios) All() []Named {
 	return s.list
 }
 
+// Image is what is said of an image: by the first scenario that does, since images are those of a node.
+func (s *Scenarios) Image(name string) scenario.Image {
+	for _, n := range s.All() {
+		if says, is := n.Scenario.Image(name); is {
+			return says
+		}
+	}
+	return scenario.Image{}
+}
+
 var usual = &scenario.Scenario{}
 
 // Of is the scenario of a pod: the one that its annotation names, else the first whose pattern
