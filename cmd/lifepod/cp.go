@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/control/client"
-	"github.com/lifepod/lifepod/control/filecopy"
 	"github.com/lifepod/lifepod/internal/commandline"
 )
 
@@ -73,7 +72,7 @@ func copyFiles(command *cobra.Command, pod *client.Pod, container string, paths 
 	if err != nil {
 		return err
 	}
-	tree, err := filecopy.Open(process)
+	tree, err := client.OpenTree(process)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,6 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control/client"
-	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 )
@@ -58,7 +57,7 @@ or how many pods there are in a state folder without one.`,
 			if output != "" {
 				return printObject(command.OutOrStdout(), pod, output)
 			}
-			return show.Describe(command.OutOrStdout(), pod, events, time.Now())
+			return client.Describe(command.OutOrStdout(), pod, events, time.Now())
 		},
 	}
 	on = g.onPodCommand(command)

@@ -25,7 +25,6 @@ import (
 
 	"github.com/lifepod/lifepod/control"
 	"github.com/lifepod/lifepod/control/execprocess"
-	"github.com/lifepod/lifepod/control/filecopy"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -45,7 +44,7 @@ func (p *Pod) ExecAs(ctx context.Context, socket, container, user string, comman
 	if err != nil {
 		return 0, err
 	}
-	tree, err := filecopy.Open(own)
+	tree, err := OpenTree(own)
 	if err != nil {
 		return 0, err
 	}
