@@ -38,12 +38,15 @@ func (g *global) pods() (*client.Client, error) {
 		return nil, err
 	}
 	c := client.New(control.Folder(paths.RunDir), paths.Root)
-	c.Left = func() []unattended.Pod { return slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) }
+	c.Left = func() []unattended.Pod { return leftIn(paths.Root) }
 	c.Journals, c.Elsewhere = g.journals(), g.elsewhere
 	return c, nil
 }
 
 // onPod is a command line that names one pod.
+// leftIn are the pods of a state folder whose lifepod has ended without them.
+func leftIn(root string) []unattended.Pod { return slices.Concat(run.Left(root), node.Left(root)) }
+
 type onPod struct {
 	global    *global
 	namespace string
