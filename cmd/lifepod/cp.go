@@ -33,7 +33,7 @@ root. What is copied in belongs to the container's user.`,
 			if err == nil {
 				err = copyFiles(command, pod, s.choose(command, pod), paths, out)
 			}
-			return interrupted(ctx, err)
+			return err
 		},
 	}
 	on = g.onPodCommand(command)

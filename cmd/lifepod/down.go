@@ -53,11 +53,11 @@ of a cluster, volumes, images.`,
 			o.root, o.log = g.root, log
 			stopped, err := g.stopInBackground(command.Context(), o.grace)
 			if err != nil {
-				return interrupted(command.Context(), err)
+				return err
 			}
 			did, err := endFolder(command.Context(), o)
 			if err != nil {
-				return interrupted(command.Context(), err)
+				return err
 			}
 			_, err = fmt.Fprintln(command.OutOrStdout(), plain.Text(stopped+did))
 			return err

@@ -27,7 +27,7 @@ cluster. lifepod timeline tells what happened between them.`,
 			_, events, err := on.describe(command.Context(), args[0], true)
 			switch {
 			case err != nil:
-				return interrupted(command.Context(), err)
+				return err
 			case output != "":
 				return printObject(command.OutOrStdout(), &v1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}, Items: events}, output)
 			}

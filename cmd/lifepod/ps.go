@@ -51,7 +51,7 @@ func newPsCommand(g *global) *cobra.Command {
 			} else if err == nil {
 				err = f.once(command, c)
 			}
-			return interrupted(command.Context(), err)
+			return err
 		},
 	}
 	f.add(command)

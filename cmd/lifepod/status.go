@@ -48,11 +48,11 @@ or how many pods there are in a state folder without one.`,
 			case len(args) == 0 && (hasCluster(g.root) || output != ""):
 				return becomeCluster(os.Args[1:])
 			case len(args) == 0:
-				return interrupted(ctx, g.showFolder(command))
+				return g.showFolder(command)
 			}
 			pod, events, err := on.describe(ctx, args[0], output == "")
 			if err != nil {
-				return interrupted(ctx, err)
+				return err
 			}
 			if output != "" {
 				return printObject(command.OutOrStdout(), pod, output)

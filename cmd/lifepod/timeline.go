@@ -54,7 +54,7 @@ as one: who began each restart, what all waited for, and for whom.`,
 			if err != nil {
 				return err
 			}
-			return interrupted(command.Context(), t.show(command, source))
+			return t.show(command, source)
 		},
 	}
 	flags := command.Flags()

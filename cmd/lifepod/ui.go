@@ -35,8 +35,7 @@ its port: ssh -L 8080:127.0.0.1:PORT MACHINE, and open the link with port 8080.`
 				return err
 			}
 			fmt.Fprintln(command.OutOrStdout(), server.Link())
-			ctx := command.Context()
-			return interrupted(ctx, server.Serve(ctx))
+			return server.Serve(command.Context())
 		},
 	}
 	command.Flags().StringVar(&listen, "listen", ui.AnyPort, "`address:port` of this machine alone; port 0 is a free one")
