@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/bench/times"
-	"github.com/lifepod/lifepod/internal/netns"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
@@ -83,7 +82,7 @@ func (p *podman) do(ctx context.Context, args ...string) error {
 	if err != nil {
 		return err
 	}
-	return netns.Do(process, func() error {
+	return process.InNetwork(func() error {
 		if said, err := command.CombinedOutput(); err != nil {
 			return fmt.Errorf("podman %q: %w: %s", args, err, said)
 		}

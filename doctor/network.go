@@ -3,7 +3,7 @@ package doctor
 import (
 	"strings"
 
-	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 const needsRoot = "only root can try"
@@ -11,10 +11,10 @@ const needsRoot = "only root can try"
 // checkHostsFile looks for the file that containerd copies for each pod.
 func checkHostsFile(h Host) Result {
 	const name = "hosts file"
-	if !h.exists(netidentity.HostsPath) {
-		return fail(name, "there is no "+netidentity.HostsPath, "no pod can start without it: echo 127.0.0.1 localhost > "+netidentity.HostsPath)
+	if !h.exists(criconfig.HostsPath) {
+		return fail(name, "there is no "+criconfig.HostsPath, "no pod can start without it: echo 127.0.0.1 localhost > "+criconfig.HostsPath)
 	}
-	return ok(name, netidentity.HostsPath+" is there")
+	return ok(name, criconfig.HostsPath+" is there")
 }
 
 func checkBridge(h Host) Result {

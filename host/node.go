@@ -26,7 +26,6 @@ import (
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/images"
-	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 	"github.com/lifepod/lifepod/worker/podlog"
 )
@@ -58,7 +57,7 @@ func NewNode(c NodeConfig) (*worker.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := netidentity.HostResolver(); err != nil {
+	if _, err := criconfig.HostResolver(); err != nil {
 		return nil, err
 	}
 	admits, err := Admits(c.UnsafeSysctls, c.Features)
@@ -76,7 +75,7 @@ func NewNode(c NodeConfig) (*worker.Engine, error) {
 		Features: c.Features,
 		Images:   images.New(c.Runtime.Images, images.Options{NodeConfigs: images.DefaultNodeConfigs(), Containerd: c.Containerd}),
 		Cgroups:  podcgroup.Driver{Parent: c.CgroupParent, Systemd: c.Systemd, Moves: new(podcgroup.Moves)},
-		DNS:      worker.DNS{Resolver: netidentity.HostResolver, Cluster: netidentity.Cluster{Domain: clusterDomain, Absent: true}},
+		DNS:      worker.DNS{Resolver: criconfig.HostResolver, Cluster: criconfig.ClusterDNS{Domain: clusterDomain, Absent: true}},
 		Config:   config,
 		Folders: worker.Folders{
 			Pods: PodsDir(c.Root), Claims: rootfolder.Claims.In(c.Root), IPAM: c.IPAMDir, Keep: c.KeepFiles,

@@ -18,7 +18,7 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
-	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
@@ -53,7 +53,7 @@ func CheckStart(endpoint string) error {
 	if endpoint != "" {
 		return nil // not every runtime needs the file
 	}
-	return netidentity.CheckHostsFile(netidentity.HostsPath)
+	return criconfig.CheckHostsFile(criconfig.HostsPath)
 }
 
 // OpenWith is Open for who has more to say about the bundled runtime.

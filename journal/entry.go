@@ -110,6 +110,16 @@ type Pod struct {
 	Containers []Container `json:"containers"` // init containers first, in the order of the spec
 }
 
+// KindOf a container is init, sidecar, container or ephemeral; empty: the pod has none of that name.
+func (p *Pod) KindOf(container string) string {
+	for i := range p.Containers {
+		if c := &p.Containers[i]; c.Name == container {
+			return c.Kind
+		}
+	}
+	return ""
+}
+
 // Container is one of a pod's containers.
 type Container struct {
 	Name string `json:"name"`

@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/lifepod/lifepod/internal/rootfolder"
-	"github.com/lifepod/lifepod/internal/slots"
+	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -187,13 +187,13 @@ func (s Several) Read(uid string) (*Record, error) {
 	return nil, fmt.Errorf("journal of pod %s: %w", uid, fs.ErrNotExist)
 }
 
-var nowSlots = slots.Format{Slot: 256 << 10, Header: 48}
+var nowSlots = wholefile.Slots{Slot: 256 << 10, Header: 48}
 
 // readNow is what the file of a pod's state had last; nothing without an error: it is not there, or was never written whole.
-func readNow(path string) (slots.Entry, error) {
+func readNow(path string) (wholefile.Entry, error) {
 	now, err := nowSlots.Read(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, slots.ErrDamaged) {
-		return slots.Entry{}, nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, wholefile.ErrDamaged) {
+		return wholefile.Entry{}, nil
 	}
 	return now, err
 }
@@ -211,5 +211,5 @@ func (f Folder) ObjectGone(uid string) error {
 	if err != nil {
 		return err
 	}
-	return nowSlots.Write(path, slots.Entry{Sequence: last.Sequence + 1, Content: content})
+	return nowSlots.Write(path, wholefile.Entry{Sequence: last.Sequence + 1, Content: content})
 }

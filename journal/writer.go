@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/rootfolder"
-	"github.com/lifepod/lifepod/internal/slots"
+	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -248,7 +248,7 @@ func (w *Writer) Now(now Now) error {
 	last := content
 	now.At = at
 	if content, err = json.Marshal(now); err == nil {
-		err = nowSlots.Write(filepath.Join(w.dir, nowFile), slots.Entry{Sequence: w.now + 1, Content: content})
+		err = nowSlots.Write(filepath.Join(w.dir, nowFile), wholefile.Entry{Sequence: w.now + 1, Content: content})
 	}
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)

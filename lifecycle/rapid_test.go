@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/lifepod/lifepod/internal/prove/seeded"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 )
 
 // usualChecks is how many walks a run of the tests takes: they take two seconds and come by
@@ -17,5 +17,5 @@ var compareEvery = flag.Int("compare", 1, "compare a machine with its clone afte
 
 // TestMain keeps no files of failures, which would be taken for transcripts.
 func TestMain(m *testing.M) {
-	seeded.Main(m, map[string]string{"rapid.checks": strconv.Itoa(usualChecks), "rapid.nofailfile": "true", "rapid.shrinktime": "5s"})
+	walks.Main(m, map[string]string{"rapid.checks": strconv.Itoa(usualChecks), "rapid.nofailfile": "true", "rapid.shrinktime": "5s"})
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 )
 
 // runs is the newest instance of a regular container, for the back-off.
@@ -74,7 +74,7 @@ func (w *walk) reach(was *Machine, f Fact) {
 // counts notes what the machine has come to: its stage, and the states of its sandbox and
 // of its containers.
 func (w *walk) counts() {
-	w.seen[counts.Steps]++
+	w.seen[walks.Steps]++
 	w.seen[countedStages[w.m.kept.Stage]]++
 	w.seen[countedSandboxes[w.m.sandbox.State]]++
 	for _, c := range w.m.containers {
@@ -96,7 +96,7 @@ func countedAs[T interface {
 	String() string
 }](of string, last T) (texts []string) {
 	for state := T(0); state <= last; state++ {
-		texts = append(texts, counts.State+of+state.String())
+		texts = append(texts, walks.State+of+state.String())
 	}
 	return texts
 }

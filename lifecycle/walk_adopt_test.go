@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 )
 
 // adopted makes the next lifepod's machine from the API server and the runtime, as for a
@@ -111,7 +111,7 @@ func TestAdoptQuiet(t *testing.T) {
 			rt.Fatalf("status (-before +after):\n%s", diff)
 		}
 	})
-	counts.Log(t, seen, nil)
+	walks.Log(t, seen, nil)
 	if adopted == 0 {
 		t.Error("no pod was adopted")
 	}

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 )
 
 // TestConvergingWalks leads each pod through two lives in which its processes do the same:
@@ -39,7 +39,7 @@ func TestConvergingWalks(t *testing.T) {
 		}
 		w.stops()
 	})
-	counts.Log(t, seen, nil)
+	walks.Log(t, seen, nil)
 }
 
 // scripted is a walk in which the exits of processes are the pod's, and not chance.
@@ -128,7 +128,7 @@ func (w *scripted) troubled() {
 	case action < 19 && len(w.events) > 0:
 		i := w.draw(len(w.events), "lost event")
 		w.events = slices.Delete(w.events, i, i+1)
-		w.note(counts.Fault+"event lost", true)
+		w.note(walks.Fault+"event lost", true)
 	case action < 21:
 		w.endOne()
 	case action < 22:
@@ -147,7 +147,7 @@ func (w *scripted) troubled() {
 
 // killed ends lifepod after its last step, and begins the next one.
 func (w *scripted) killed() {
-	w.note(counts.Fault+"lifepod killed", true)
+	w.note(walks.Fault+"lifepod killed", true)
 	for _, c := range w.calls {
 		if c.answer != nil {
 			continue

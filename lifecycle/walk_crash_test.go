@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 )
 
 // crash kills lifepod after its last step. Each effect of that step, and each one under
@@ -12,7 +12,7 @@ import (
 // the next lifepod comes; it makes its machine from the checkpoint (B-RST-1..14), or has
 // none and adopts the pod. The runtime may give a start up with its caller.
 func (w *walk) crash() {
-	w.note(counts.Fault+"lifepod killed", true)
+	w.note(walks.Fault+"lifepod killed", true)
 	for _, c := range w.calls {
 		w.note("resumed with a call under way", c.answer == nil)
 		if c.answer != nil {
@@ -113,9 +113,9 @@ func (w *walk) meanwhile() {
 	case 0:
 		w.Sandboxes, w.Containers, w.late = nil, nil, nil
 		w.note("rebooted", true)
-		w.note(counts.Fault+"reboot", true)
+		w.note(walks.Fault+"reboot", true)
 	case 1:
-		w.note(counts.Fault+"runtime restarted", true)
+		w.note(walks.Fault+"runtime restarted", true)
 		for _, s := range w.Sandboxes {
 			w.EndSandbox(s, w.now)
 		}

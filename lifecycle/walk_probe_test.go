@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 )
 
 // TestProbeWalks brings random pods to where their containers run, then takes random
@@ -32,7 +32,7 @@ func TestProbeWalks(t *testing.T) {
 		w.comesToRest()
 		w.stops()
 	})
-	counts.Log(t, seen, sometimesProbed)
+	walks.Log(t, seen, sometimesProbed)
 	for _, what := range sometimesProbed {
 		if seen[what] == 0 && (long() || checks() == usualChecks && !slices.Contains(rarelyProbed, what)) {
 			t.Errorf("no walk ever came by %q: the walks do not prove what they should", what)

@@ -13,7 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 )
 
 // TestRandomWalks takes random pods through random lives against a runtime in which
@@ -46,7 +46,7 @@ func randomWalks(t *testing.T) {
 		w.comesToRest()
 		w.stops()
 	})
-	counts.Log(t, seen, sometimes)
+	walks.Log(t, seen, sometimes)
 	for _, what := range sometimes {
 		if seen[what] == 0 && long() {
 			t.Errorf("no walk ever came by %q: the walks do not prove what they should", what)
@@ -116,7 +116,7 @@ func newWalk(rt *rapid.T, pod *v1.Pod, seen map[string]int) *walk {
 
 func newWalkOf(rt *rapid.T, pod *v1.Pod, options Options, seen map[string]int) *walk {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Millisecond) // the first fact comes when it does in transcripts
-	seen[counts.Lives]++
+	seen[walks.Lives]++
 	m := New(pod, options)
 	return &walk{
 		world: newWorld(rt, start), rt: rt, m: m, pod: pod, outcomes: int(cannotStart) + 1, unused: &Machine{}, seen: seen, asked: map[string]bool{}, laws: newInvariants(rt, m),
@@ -256,7 +256,7 @@ func (w *walk) act() {
 	case action < 27 && len(w.events) > 0 && w.faultRate > 0:
 		i := w.draw(len(w.events), "lost event")
 		w.events = slices.Delete(w.events, i, i+1)
-		w.note(counts.Fault+"event lost", true)
+		w.note(walks.Fault+"event lost", true)
 	case action < 31 && len(w.running()) > 0:
 		w.exits(w.running()[w.draw(len(w.running()), "exits")])
 	case action < 32 && len(w.Sandboxes) > 0 && w.faultRate > 0:
@@ -290,7 +290,7 @@ func (w *walk) act() {
 
 // sandboxBreaks ends a sandbox, or takes its address, or that of the next one.
 func (w *walk) sandboxBreaks(s *ObservedSandbox) {
-	w.note(counts.Fault+"sandbox breaks", true)
+	w.note(walks.Fault+"sandbox breaks", true)
 	switch w.draw(4, "how it breaks") {
 	case 0:
 		s.IPs = nil
@@ -361,14 +361,14 @@ func (w *walk) outcome(e Effect) outcome {
 		return works
 	}
 	o := outcome(w.draw(w.outcomes, "outcome"))
-	w.note(counts.Fault+"call "+o.String(), o != works)
+	w.note(walks.Fault+"call "+o.String(), o != works)
 	return o
 }
 
 func (w *walk) deliver(i int, again bool) {
 	f := w.events[i]
-	w.note(counts.Fault+"event out of order", i > 0)
-	w.note(counts.Fault+"event doubled", again)
+	w.note(walks.Fault+"event out of order", i > 0)
+	w.note(walks.Fault+"event doubled", again)
 	if !again {
 		w.events = slices.Delete(w.events, i, i+1)
 	}
@@ -387,7 +387,7 @@ func (w *walk) exits(c *PretendedContainer) {
 // loses lets a container vanish, its record and its exit with it, or the
 // runtime forget whether it runs.
 func (w *walk) loses(c *PretendedContainer) {
-	w.note(counts.Fault+"container lost or unknown", true)
+	w.note(walks.Fault+"container lost or unknown", true)
 	if w.draw(2, "unknown") == 1 {
 		c.State = StateUnknown
 		return

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
@@ -80,24 +81,27 @@ func admissionWarnings(pod *core.Pod) (warnings []string) {
 	return append(warnings, podutil.GetWarningsForPod(context.Background(), pod, nil)...)
 }
 
-func admitConfigMap(configMap *v1.ConfigMap) field.ErrorList {
-	corev1.SetObjectDefaults_ConfigMap(configMap)
-	internal := &core.ConfigMap{}
-	if err := corev1.Convert_v1_ConfigMap_To_core_ConfigMap(configMap, internal, nil); err != nil {
+// judged is what Kubernetes' validation says of an object, for which it has a form of its own.
+func judged[V, I any](object *V, convert func(*V, *I, conversion.Scope) error, validate func(*I) field.ErrorList) field.ErrorList {
+	internal := new(I)
+	if err := convert(object, internal, nil); err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
-	return validation.ValidateConfigMap(internal)
+	return validate(internal)
+}
+
+func admitConfigMap(configMap *v1.ConfigMap) field.ErrorList {
+	corev1.SetObjectDefaults_ConfigMap(configMap)
+	return judged(configMap, corev1.Convert_v1_ConfigMap_To_core_ConfigMap, validation.ValidateConfigMap)
 }
 
 // admitSecret does the same to a Secret; its stringData moves into its data.
 func admitSecret(secret *v1.Secret) field.ErrorList {
 	corev1.SetObjectDefaults_Secret(secret)
-	internal := &core.Secret{}
-	if err := corev1.Convert_v1_Secret_To_core_Secret(secret, internal, nil); err != nil {
-		return field.ErrorList{field.InternalError(nil, err)}
-	}
-	secret.Data, secret.StringData = internal.Data, nil
-	return validation.ValidateSecret(internal)
+	return judged(secret, corev1.Convert_v1_Secret_To_core_Secret, func(internal *core.Secret) field.ErrorList {
+		secret.Data, secret.StringData = internal.Data, nil
+		return validation.ValidateSecret(internal)
+	})
 }
 
 // fillMetadata sets the metadata that a server sets on create.

@@ -13,11 +13,9 @@ import (
 // admitClaim does to a PersistentVolumeClaim what an API server does on create.
 func admitClaim(claim *v1.PersistentVolumeClaim) field.ErrorList {
 	corev1.SetObjectDefaults_PersistentVolumeClaim(claim)
-	internal := &core.PersistentVolumeClaim{}
-	if err := corev1.Convert_v1_PersistentVolumeClaim_To_core_PersistentVolumeClaim(claim, internal, nil); err != nil {
-		return field.ErrorList{field.InternalError(nil, err)}
-	}
-	return validation.ValidatePersistentVolumeClaim(internal, validation.ValidationOptionsForPersistentVolumeClaimCreate())
+	return judged(claim, corev1.Convert_v1_PersistentVolumeClaim_To_core_PersistentVolumeClaim, func(internal *core.PersistentVolumeClaim) field.ErrorList {
+		return validation.ValidatePersistentVolumeClaim(internal, validation.ValidationOptionsForPersistentVolumeClaimCreate())
+	})
 }
 
 // checkClaims tells what of the claims a folder on this machine can't do.

@@ -37,24 +37,39 @@ func (in *input) readData(o *object) []*Error {
 	return o.decode(d.configMap)
 }
 
-// dataKey is what no two objects may share.
-type dataKey struct{ kind, namespace, name string }
+// objectKey is what no two objects may share.
+type objectKey struct{ kind, namespace, name string }
 
-// admitData completes and checks the objects beside the Pods, namespace being that of all Pods; empty if they are in
-// several, where an object must say in which it is.
+// unique refuses a second object of the same kind, namespace and name.
+func (in *input) unique(o *object, meta *metav1.ObjectMeta) []*Error {
+	key := objectKey{o.kind, meta.Namespace, meta.Name}
+	if first := in.first[key]; first != nil && key.name != "" {
+		return []*Error{o.errorf("metadata.name", "rename one or remove it", "there is another %s %q in %s", key.kind, key.name, first.place())}
+	}
+	in.first[key] = o
+	return nil
+}
+
+// place completes the metadata of an object beside the Pods, namespace being that of all Pods; empty if they are in several, where
+// an object must say in which it is.
+func (in *input) place(o *object, meta *metav1.ObjectMeta, namespace string) bool {
+	if namespace == "" && meta.Namespace == "" {
+		in.errs = append(in.errs, o.errorf("metadata.namespace", "should be said, as the Pods are in several namespaces", "missing"))
+		return false
+	}
+	fillMetadata(meta, namespace, in.options.Now)
+	return true
+}
+
+// admitData completes and checks the ConfigMaps, Secrets and claims, namespace being that of all Pods; empty if they are in several.
 func (in *input) admitData(namespace string) {
 	for _, d := range in.data {
-		if namespace == "" && d.meta.Namespace == "" {
-			in.errs = append(in.errs, d.object.errorf("metadata.namespace", "should be said, as the Pods are in several namespaces", "missing"))
+		if !in.place(d.object, d.meta, namespace) {
 			continue
 		}
-		fillMetadata(d.meta, namespace, in.options.Now)
 		in.errs = append(in.errs, d.object.fieldErrors(d.admit())...)
-		key := dataKey{d.object.kind, d.meta.Namespace, d.meta.Name}
-		if other := in.index[key]; other != nil && d.meta.Name != "" {
-			in.errs = append(in.errs, d.object.errorf("metadata.name", "rename one or remove it", "there is another %s %q in %s", key.kind, key.name, other.object.place()))
-		}
-		in.index[key] = d
+		in.errs = append(in.errs, in.unique(d.object, d.meta)...)
+		in.index[objectKey{d.object.kind, d.meta.Namespace, d.meta.Name}] = d
 	}
 }
 
@@ -76,5 +91,5 @@ func (d *dataInput) admit() field.ErrorList {
 
 // find gives the object of a kind and name, nil if there is none.
 func (in *input) find(kind, namespace, name string) *dataInput {
-	return in.index[dataKey{kind, namespace, name}]
+	return in.index[objectKey{kind, namespace, name}]
 }

@@ -62,12 +62,8 @@ func steps(path string) []string {
 
 // descend gives the node of one step and the node whose line tells where it begins.
 func descend(node *yaml.Node, step string) (key, value *yaml.Node) {
-	for node != nil && node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
+	node = aliased(node)
 	switch {
-	case node == nil:
-		return nil, nil
 	case node.Kind == yaml.SequenceNode:
 		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(node.Content) {
 			return node.Content[i], node.Content[i]

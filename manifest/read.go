@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Source is one file of input.
@@ -101,7 +100,7 @@ func newInput(sources []Source, o Options) *input {
 		o.Now = time.Now()
 	}
 	o.Command = cmp.Or(o.Command, "lifepod sim")
-	return &input{options: o, sources: sources, index: map[dataKey]*dataInput{}}
+	return &input{options: o, sources: sources, index: map[objectKey]*dataInput{}, first: map[objectKey]*object{}}
 }
 
 func (in *input) read() error {
@@ -140,7 +139,8 @@ type input struct {
 	found    []*v1.Service // those that count
 	data     []*dataInput
 	classes  []classInput
-	index    map[dataKey]*dataInput // complete once the Pod's namespace is known
+	index    map[objectKey]*dataInput // complete once the Pod's namespace is known
+	first    map[objectKey]*object    // of each kind, namespace and name
 	errs     []*Error
 	warnings []*Error
 
@@ -232,7 +232,9 @@ func (in *input) admit() {
 			in.errs, in.warnings = errs, warnings
 		}
 	}
-	in.checkNames()
+	for _, p := range in.pods {
+		in.errs = append(in.errs, in.unique(p.object, &p.typed.ObjectMeta)...)
+	}
 	in.admitData(in.namespace())
 	in.admitServices(in.namespace())
 }
@@ -263,19 +265,6 @@ func (in *input) namespace() string {
 		}
 	}
 	return namespace
-}
-
-// checkNames refuses two Pods of one name.
-func (in *input) checkNames() {
-	first := map[types.NamespacedName]*object{}
-	for _, p := range in.pods {
-		name := types.NamespacedName{Namespace: p.typed.Namespace, Name: p.typed.Name}
-		if other := first[name]; other != nil && name.Name != "" {
-			in.errs = append(in.errs, p.object.errorf("metadata.name", "rename one or remove it", "there is another Pod %q in %s", name.Name, other.place()))
-			continue
-		}
-		first[name] = p.object
-	}
 }
 
 // admitPod completes and checks a Pod.

@@ -35,11 +35,11 @@ func volumeReferences(path *field.Path, volumes []v1.Volume) (refs []reference) 
 		at := path.Index(i)
 		if c := v.ConfigMap; c != nil {
 			at := at.Child("configMap")
-			refs = append(refs, toConfigMap(at, c.LocalObjectReference, c.Optional, itemKeys(at, c.Items)...))
+			refs = append(refs, to("ConfigMap", at, c.LocalObjectReference, c.Optional, itemKeys(at, c.Items)...))
 		}
 		if s := v.Secret; s != nil {
 			at := at.Child("secret")
-			ref := toSecret(at, v1.LocalObjectReference{Name: s.SecretName}, s.Optional, itemKeys(at, s.Items)...)
+			ref := to("Secret", at, v1.LocalObjectReference{Name: s.SecretName}, s.Optional, itemKeys(at, s.Items)...)
 			ref.path = at.Child("secretName")
 			refs = append(refs, ref)
 		}
@@ -54,11 +54,11 @@ func projectedReferences(path *field.Path, sources []v1.VolumeProjection) (refs 
 	for i, source := range sources {
 		if c := source.ConfigMap; c != nil {
 			at := path.Index(i).Child("configMap")
-			refs = append(refs, toConfigMap(at, c.LocalObjectReference, c.Optional, itemKeys(at, c.Items)...))
+			refs = append(refs, to("ConfigMap", at, c.LocalObjectReference, c.Optional, itemKeys(at, c.Items)...))
 		}
 		if s := source.Secret; s != nil {
 			at := path.Index(i).Child("secret")
-			refs = append(refs, toSecret(at, s.LocalObjectReference, s.Optional, itemKeys(at, s.Items)...))
+			refs = append(refs, to("Secret", at, s.LocalObjectReference, s.Optional, itemKeys(at, s.Items)...))
 		}
 	}
 	return refs
@@ -69,10 +69,10 @@ func containerReferences(path *field.Path, containers []v1.Container) (refs []re
 		for j, from := range c.EnvFrom {
 			at := path.Index(i).Child("envFrom").Index(j)
 			if r := from.ConfigMapRef; r != nil {
-				refs = append(refs, toConfigMap(at.Child("configMapRef"), r.LocalObjectReference, r.Optional).forVariable())
+				refs = append(refs, to("ConfigMap", at.Child("configMapRef"), r.LocalObjectReference, r.Optional).forVariable())
 			}
 			if r := from.SecretRef; r != nil {
-				refs = append(refs, toSecret(at.Child("secretRef"), r.LocalObjectReference, r.Optional).forVariable())
+				refs = append(refs, to("Secret", at.Child("secretRef"), r.LocalObjectReference, r.Optional).forVariable())
 			}
 		}
 		for j, env := range c.Env {
@@ -82,23 +82,19 @@ func containerReferences(path *field.Path, containers []v1.Container) (refs []re
 			at := path.Index(i).Child("env").Index(j).Child("valueFrom")
 			if r := env.ValueFrom.ConfigMapKeyRef; r != nil {
 				at := at.Child("configMapKeyRef")
-				refs = append(refs, toConfigMap(at, r.LocalObjectReference, r.Optional, keyReference{at.Child("key"), r.Key}).forVariable())
+				refs = append(refs, to("ConfigMap", at, r.LocalObjectReference, r.Optional, keyReference{at.Child("key"), r.Key}).forVariable())
 			}
 			if r := env.ValueFrom.SecretKeyRef; r != nil {
 				at := at.Child("secretKeyRef")
-				refs = append(refs, toSecret(at, r.LocalObjectReference, r.Optional, keyReference{at.Child("key"), r.Key}).forVariable())
+				refs = append(refs, to("Secret", at, r.LocalObjectReference, r.Optional, keyReference{at.Child("key"), r.Key}).forVariable())
 			}
 		}
 	}
 	return refs
 }
 
-func toConfigMap(at *field.Path, to v1.LocalObjectReference, optional *bool, keys ...keyReference) reference {
-	return reference{path: at.Child("name"), kind: "ConfigMap", name: to.Name, keys: keys, optional: ptr.Deref(optional, false)}
-}
-
-func toSecret(at *field.Path, to v1.LocalObjectReference, optional *bool, keys ...keyReference) reference {
-	return reference{path: at.Child("name"), kind: "Secret", name: to.Name, keys: keys, optional: ptr.Deref(optional, false)}
+func to(kind string, at *field.Path, object v1.LocalObjectReference, optional *bool, keys ...keyReference) reference {
+	return reference{path: at.Child("name"), kind: kind, name: object.Name, keys: keys, optional: ptr.Deref(optional, false)}
 }
 
 func (r reference) forVariable() reference {

@@ -4,8 +4,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/kubernetes/pkg/apis/node"
 	nodeconversion "k8s.io/kubernetes/pkg/apis/node/v1"
 	nodevalidation "k8s.io/kubernetes/pkg/apis/node/validation"
 )
@@ -27,27 +25,15 @@ func (in *input) readClass(o *object) []*Error {
 
 // admitClasses completes and checks the RuntimeClasses.
 func (in *input) admitClasses() {
-	first := map[string]classInput{}
 	for _, c := range in.classes {
 		fillMetadata(&c.typed.ObjectMeta, "", in.options.Now)
-		in.errs = append(in.errs, c.object.fieldErrors(validateClass(c.typed))...)
-		if other, found := first[c.typed.Name]; found {
-			in.errs = append(in.errs, c.object.errorf("metadata.name", "rename one or remove it", "there is another RuntimeClass %q in %s", c.typed.Name, other.object.place()))
-			continue
-		}
-		first[c.typed.Name] = c
+		invalid := judged(c.typed, nodeconversion.Convert_v1_RuntimeClass_To_node_RuntimeClass, nodevalidation.ValidateRuntimeClass)
+		in.errs = append(in.errs, c.object.fieldErrors(invalid)...)
+		in.errs = append(in.errs, in.unique(c.object, &c.typed.ObjectMeta)...)
 		if c.typed.Scheduling != nil {
 			in.warnings = append(in.warnings, c.object.warning("", "ignored: scheduling (%s)", oneMachine.reason))
 		}
 	}
-}
-
-func validateClass(class *nodev1.RuntimeClass) field.ErrorList {
-	internal := &node.RuntimeClass{}
-	if err := nodeconversion.Convert_v1_RuntimeClass_To_node_RuntimeClass(class, internal, nil); err != nil {
-		return field.ErrorList{field.InternalError(nil, err)}
-	}
-	return nodevalidation.ValidateRuntimeClass(internal)
 }
 
 // setOverhead gives the Pod the overhead of its RuntimeClass, as the RuntimeClass admission plugin

@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 
@@ -31,20 +30,13 @@ func (in *input) readService(o *object) []*Error {
 // admitServices completes and checks the Services, and says what of them is not as in a cluster: the pods of a run find each other by
 // their names, which are the addresses of the pods.
 func (in *input) admitServices(namespace string) {
-	seen := map[string]*object{}
 	for _, s := range in.services {
 		service, o := s.typed, s.object
-		if namespace == "" && service.Namespace == "" {
-			in.errs = append(in.errs, o.errorf("metadata.namespace", "should be said, as the Pods are in several namespaces", "missing"))
+		if !in.place(o, &service.ObjectMeta, namespace) {
 			continue
 		}
-		fillMetadata(&service.ObjectMeta, namespace, in.options.Now)
 		in.errs = append(in.errs, o.fieldErrors(validateService(service))...)
-		name := service.Namespace + "/" + service.Name
-		if other := seen[name]; other != nil {
-			in.errs = append(in.errs, o.errorf("metadata.name", "rename one or remove it", "there is another Service %q in %s", service.Name, other.place()))
-		}
-		seen[name] = o
+		in.errs = append(in.errs, in.unique(o, &service.ObjectMeta)...)
 		if len(service.Spec.Selector) == 0 || service.Spec.Type == v1.ServiceTypeExternalName {
 			in.passOver(o, "without pods of this run")
 			continue
@@ -79,11 +71,7 @@ func validateService(service *v1.Service) field.ErrorList {
 	if ip := service.Spec.ClusterIP; ip != "" && len(service.Spec.ClusterIPs) == 0 {
 		service.Spec.ClusterIPs = []string{ip} // as an API server does
 	}
-	internal := &core.Service{}
-	if err := corev1.Convert_v1_Service_To_core_Service(service, internal, nil); err != nil {
-		return field.ErrorList{field.InternalError(nil, err)}
-	}
-	return validation.ValidateServiceCreate(internal)
+	return judged(service, corev1.Convert_v1_Service_To_core_Service, validation.ValidateServiceCreate)
 }
 
 // ignoredOfService are fields that mean nothing to the pods of a run.

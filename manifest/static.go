@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"regexp"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,10 +53,7 @@ type StaticSet struct {
 // taken runs on. Other than there, every document of a file is read, and ConfigMaps and Secrets may
 // stand among them; whether a Pod finds its own is said by Unsatisfied, because they may be in other files.
 func ReadStatic(s Source, o StaticOptions) (*StaticSet, error) {
-	in := &staticInput{
-		input:   &input{options: Options{Now: time.Now()}, sources: []Source{s}, index: map[dataKey]*dataInput{}},
-		options: o,
-	}
+	in := &staticInput{input: newInput([]Source{s}, Options{}), options: o}
 	in.readAll(in.readObject)
 	if in.errs == nil {
 		in.admit()

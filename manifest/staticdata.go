@@ -10,7 +10,7 @@ import (
 // Unsatisfied is the first ConfigMap, Secret or key that a static pod needs and that is not among those
 // given, nil if it has all. It may not have them from an API server (B-STA-9).
 func Unsatisfied(pod *v1.Pod, configMaps []*v1.ConfigMap, secrets []*v1.Secret) error {
-	set := &Set{Pod: pod}
+	set := &Set{}
 	for _, c := range configMaps {
 		if c.Namespace == pod.Namespace {
 			set.ConfigMaps = append(set.ConfigMaps, c)
@@ -22,21 +22,14 @@ func Unsatisfied(pod *v1.Pod, configMaps []*v1.ConfigMap, secrets []*v1.Secret) 
 		}
 	}
 	const want = "a static pod uses those of the files beside it only: add it there, or set optional: true"
-	for _, ref := range references(&pod.Spec) {
-		if ref.optional || ref.name == "" {
-			continue
-		}
-		keys, found := set.keysOf(ref)
-		if !found {
-			return &Error{Field: ref.path.String(), Problem: fmt.Sprintf("there is no %s %q in namespace %s", ref.kind, ref.name, pod.Namespace), Want: want}
-		}
-		for _, k := range ref.keys {
-			if !slices.Contains(keys, k.key) {
-				return &Error{Field: k.path.String(), Problem: fmt.Sprintf("the %s %q has no key %q", ref.kind, ref.name, k.key), Want: want}
-			}
-		}
+	ref, key := set.lacks(pod)
+	switch {
+	case ref == nil:
+		return nil
+	case key == nil:
+		return &Error{Field: ref.path.String(), Problem: fmt.Sprintf("there is no %s %q in namespace %s", ref.kind, ref.name, pod.Namespace), Want: want}
 	}
-	return nil
+	return &Error{Field: key.path.String(), Problem: fmt.Sprintf("the %s %q has no key %q", ref.kind, ref.name, key.key), Want: want}
 }
 
 // Uses says whether a Pod names a ConfigMap or Secret (the kind) of its namespace, needed or optional, pull

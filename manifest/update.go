@@ -124,21 +124,34 @@ func refusal(kind, name string, errs field.ErrorList) error {
 
 // unsatisfied is the first reference of the Pod that runs that a later Set doesn't satisfy.
 func (s *Set) unsatisfied(later *Set) error {
-	for _, ref := range references(&s.Pod.Spec) {
+	ref, key := later.lacks(s.Pod)
+	switch {
+	case ref == nil:
+		return nil
+	case key == nil:
+		return fmt.Errorf("the %s %q is gone, and %s of the Pod that runs needs it", ref.kind, ref.name, ref.path)
+	}
+	return fmt.Errorf("the %s %q has no key %q any more, and %s of the Pod that runs needs it", ref.kind, ref.name, key.key, key.path)
+}
+
+// lacks is the first reference of a Pod that a Set doesn't satisfy, nil if there is none, and the key that is missing; nil if it is
+// the whole object.
+func (s *Set) lacks(pod *v1.Pod) (*reference, *keyReference) {
+	for _, ref := range references(&pod.Spec) {
 		if ref.optional || ref.name == "" {
 			continue
 		}
-		keys, found := later.keysOf(ref)
+		keys, found := s.keysOf(ref)
 		if !found {
-			return fmt.Errorf("the %s %q is gone, and %s of the Pod that runs needs it", ref.kind, ref.name, ref.path)
+			return &ref, nil
 		}
 		for _, k := range ref.keys {
 			if !slices.Contains(keys, k.key) {
-				return fmt.Errorf("the %s %q has no key %q any more, and %s of the Pod that runs needs it", ref.kind, ref.name, k.key, k.path)
+				return &ref, &k
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 func (s *Set) keysOf(ref reference) (keys []string, found bool) {

@@ -74,19 +74,13 @@ func (in *input) readWorkload(o *object) []*Error {
 func (in *input) expand() {
 	found := in.pods
 	in.pods = nil
-	names := map[Workload]*object{}
 	for _, p := range found {
 		if p.of == nil {
 			in.pods = append(in.pods, p)
 			continue
 		}
 		w := p.of
-		errs := in.admitWorkload(w)
-		same := Workload{Kind: w.object.kind, Namespace: w.meta.Namespace, Name: w.meta.Name}
-		if other := names[same]; other != nil && same.Name != "" {
-			errs = append(errs, w.object.errorf("metadata.name", "rename one or remove it", "there is another %s %q in %s", same.Kind, same.Name, other.place()))
-		}
-		names[same] = w.object
+		errs := append(in.admitWorkload(w), in.unique(w.object, w.meta)...)
 		in.errs = append(in.errs, errs...)
 		switch {
 		case errs != nil:

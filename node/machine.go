@@ -24,7 +24,6 @@ import (
 	"github.com/lifepod/lifepod/roster/pressure"
 	"github.com/lifepod/lifepod/worker"
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 	"github.com/lifepod/lifepod/worker/podlog"
 )
@@ -60,8 +59,8 @@ func (s *setup) newMachine() (m machine, err error) {
 		PidsLimit: max(0, *k.PodPidsLimit), CPULimits: m.config.CPULimits, MemoryQoS: m.config.MemoryQoS,
 		Batches: podcgroup.NewBatches(), Moves: new(podcgroup.Moves),
 	}
-	m.dns.Cluster = netidentity.Cluster{DNS: k.ClusterDNS, Domain: k.ClusterDomain, Absent: !s.options.inCluster()}
-	m.dns.Resolver = func() (netidentity.Resolver, error) { return netidentity.ResolverOf(*k.ResolverConfig) }
+	m.dns.Cluster = criconfig.ClusterDNS{DNS: k.ClusterDNS, Domain: k.ClusterDomain, Absent: !s.options.inCluster()}
+	m.dns.Resolver = func() (criconfig.Resolver, error) { return criconfig.ResolverOf(*k.ResolverConfig) }
 	if _, err = m.dns.Resolver(); err != nil {
 		return m, err
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/lifepod/lifepod/node/config"
 	"github.com/lifepod/lifepod/node/register"
 	"github.com/lifepod/lifepod/node/stats"
-	"github.com/lifepod/lifepod/node/tracing"
 	"github.com/lifepod/lifepod/telemetry"
 	"github.com/lifepod/lifepod/unattended"
 )
@@ -50,7 +49,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeRuntime(ctx, runtime)) }()
-	traces, err := tracing.New(ctx, c.Kubelet.Tracing, name, o.Log)
+	traces, err := openTraces(ctx, c.Kubelet.Tracing, name, o.Log)
 	if err != nil {
 		return err
 	}
@@ -59,7 +58,7 @@ func Run(ctx context.Context, o Options, ready func()) (err error) {
 		options: o, name: name, config: c, runtime: runtime, log: o.Log,
 		counts: stats.NewMetrics(stats.MetricsConfig{NodeName: name, Version: o.Version, Log: o.Log}), traces: traces,
 	}
-	endMetrics, err := telemetry.SendMetrics(ctx, s.counts.All(), "kubelet", name) // the kubelet's, as its spans are (A-TRC-1)
+	endMetrics, err := telemetry.SendMetrics(ctx, s.counts.All(), tracedService, name) // as its spans are (A-TRC-1)
 	if err != nil {
 		return err
 	}
@@ -174,6 +173,6 @@ type setup struct {
 	imagesElsewhere bool
 	features        cri.Features
 	counts          *stats.Metrics
-	traces          *tracing.Traces // nil: nothing is traced
+	traces          *traces // nil: nothing is traced
 	log             *slog.Logger
 }

@@ -1,4 +1,4 @@
-package node_test
+package node
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
-	"google.golang.org/grpc/health"
+	healthserver "google.golang.org/grpc/health"
 	healthapi "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 
@@ -22,13 +22,12 @@ import (
 	v1 "k8s.io/component-base/tracing/api/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
-	"github.com/lifepod/lifepod/node/tracing"
 	"github.com/lifepod/lifepod/telemetry/otlptest"
 )
 
-func newTraces(t *testing.T, endpoint string, perMillion int32) *tracing.Traces {
+func newTraces(t *testing.T, endpoint string, perMillion int32) *traces {
 	t.Helper()
-	traces, err := tracing.New(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &perMillion}, "worker-1", slog.New(slog.DiscardHandler))
+	traces, err := openTraces(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &perMillion}, "worker-1", slog.New(slog.DiscardHandler))
 	assert.Must(t, err)
 	return traces
 }
@@ -43,7 +42,7 @@ func onlySpan(t *testing.T, c *otlptest.Collector) otlptest.Span {
 
 // Without a configuration nothing is wrapped (A-TRC-1).
 func TestNoTraces(t *testing.T) {
-	traces, err := tracing.New(t.Context(), nil, "worker-1", nil)
+	traces, err := openTraces(t.Context(), nil, "worker-1", nil)
 	assert.Require(t, traces == nil && err == nil, "got %v, %v", traces, err)
 	traces.Close(t.Context())
 	handler := http.NewServeMux()
@@ -58,20 +57,20 @@ func TestEnvironment(t *testing.T) {
 	collector, configured := otlptest.New(t), otlptest.New(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "rack=a3")
-	traces := assert.Get(tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))).Must(t)
+	traces := assert.Get(openTraces(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))).Must(t)
 	call(t, traces)
 	traces.Close(t.Context())
 	if span := onlySpan(t, collector); span.Resource["service.name"] != "kubelet" || span.Resource["host.name"] != "worker-1" || span.Resource["rack"] != "a3" {
 		t.Errorf("A-TRC-8: the resource is %v", span.Resource)
 	}
 	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
-	traces = assert.Get(tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))).Must(t)
+	traces = assert.Get(openTraces(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))).Must(t)
 	call(t, traces)
 	traces.Close(t.Context())
 	onlySpan(t, collector) // the one from before
 
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "pigeon")
-	assert.Fails(t, assert.ErrorOf(tracing.New(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))), "A-TRC-8: a protocol that nobody knows is taken")
+	assert.Fails(t, assert.ErrorOf(openTraces(t.Context(), nil, "worker-1", slog.New(slog.DiscardHandler))), "A-TRC-8: a protocol that nobody knows is taken")
 	traces = newTraces(t, configured.Endpoint, 1_000_000)
 	call(t, traces)
 	traces.Close(t.Context())
@@ -94,7 +93,7 @@ func TestCalls(t *testing.T) {
 }
 
 // call returns the traceparent that came with a call.
-func call(t *testing.T, traces *tracing.Traces) (traceparent string) {
+func call(t *testing.T, traces *traces) (traceparent string) {
 	t.Helper()
 	l := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
@@ -103,7 +102,7 @@ func call(t *testing.T, traces *tracing.Traces) (traceparent string) {
 		}
 		return next(ctx, r)
 	}))
-	healthapi.RegisterHealthServer(server, health.NewServer())
+	healthapi.RegisterHealthServer(server, healthserver.NewServer())
 	go func() { _ = server.Serve(l) }() // until Stop
 	defer server.Stop()
 	conn := assert.Get(grpc.NewClient(l.Addr().String(), append(traces.Calls(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)).Must(t)
@@ -164,7 +163,7 @@ func TestNoCollector(t *testing.T) {
 	var log bytes.Buffer
 	logTo := slog.New(slog.NewTextHandler(&log, nil))
 	endpoint, rate := "127.0.0.1:1", int32(1_000_000)
-	traces := assert.Get(tracing.New(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &rate}, "worker-1", logTo)).Must(t)
+	traces := assert.Get(openTraces(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &rate}, "worker-1", logTo)).Must(t)
 	_, span := traces.Tracer().Start(t.Context(), "lost")
 	span.End()
 	closed := make(chan struct{})

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lifepod/lifepod/cri/crifake"
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster"
 )
@@ -48,7 +48,7 @@ func TestNodeWalks(t *testing.T) {
 			}
 		}
 	})
-	counts.Log(t, seen, sometimes)
+	walks.Log(t, seen, sometimes)
 }
 
 // sometimes are the rare branches that a long run must have come by: what took its turn.
@@ -102,12 +102,12 @@ func (p plan) led(t *testing.T, seen map[string]int) (w walked) {
 		w.err = l.lived()
 		w.reached, w.taken = l.reached, l.queue.taken
 		l.killed()
-		l.note(counts.Lives, len(p.Pods))
-		l.note(counts.Steps, len(l.queue.taken))
+		l.note(walks.Lives, len(p.Pods))
+		l.note(walks.Steps, len(l.queue.taken))
 		for _, t := range l.queue.taken {
 			l.note(fmt.Sprintf("%T", t.what), 1)
 			if status, is := t.what.(sentStatus); is {
-				l.note(counts.State+"told "+strings.TrimSpace(string(status.status.Phase)+" "+status.status.Reason), 1)
+				l.note(walks.State+"told "+strings.TrimSpace(string(status.status.Phase)+" "+status.status.Reason), 1)
 			}
 		}
 	})
@@ -149,11 +149,11 @@ func (l *life) lived() error {
 	l.runtime.Fault(l.Faults...)
 	for _, fault := range l.Faults {
 		words := strings.Fields(fault)
-		l.note(counts.Fault+words[0]+" "+words[1], 1)
+		l.note(walks.Fault+words[0]+" "+words[1], 1)
 	}
 	l.drivers.faults = slices.Clone(l.Drivers)
 	for _, fault := range l.Drivers {
-		l.note(counts.Fault+fault.Verb+" "+fault.Call, 1)
+		l.note(walks.Fault+fault.Verb+" "+fault.Call, 1)
 	}
 	var events []event
 	for i, pod := range l.Pods {
@@ -281,7 +281,7 @@ func (l *life) asks(a ask) error {
 }
 
 func (l *life) harms(h harm) error {
-	l.note(counts.Fault+h.What, 1)
+	l.note(walks.Fault+h.What, 1)
 	d := time.Duration(h.N) * time.Millisecond
 	switch h.What {
 	case "kill", "kill twice":

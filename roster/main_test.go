@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
-	"github.com/lifepod/lifepod/internal/prove/seeded"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -17,7 +17,7 @@ var compareEvery = flag.Int("compare", 1, "compare a machine with its clone afte
 
 // TestMain has walks for less than two seconds in a usual run of the tests.
 func TestMain(m *testing.M) {
-	seeded.Main(m, map[string]string{"rapid.checks": "300", "rapid.nofailfile": "true", "rapid.shrinktime": "5s"})
+	walks.Main(m, map[string]string{"rapid.checks": "300", "rapid.nofailfile": "true", "rapid.shrinktime": "5s"})
 }
 
 // TestStandIn: a pod of which only the runtime knows is ended within a second, and each of its containers is one, however many

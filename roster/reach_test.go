@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 )
 
 // before is the pod that a fact is about, as it is before the machine hears of it; nil for one that is not known.
@@ -35,7 +35,7 @@ func (w *walk) reach(was *pod, fact Fact, effects []Effect) {
 		w.note(fmt.Sprintf("%T", e), true)
 		switch e := e.(type) {
 		case Begin, Adopt:
-			w.note(counts.Lives, true)
+			w.note(walks.Lives, true)
 		case Report:
 			w.note(e.Rule, true)
 			w.note("overtaken", e.Because == "another agent has run it meanwhile")
@@ -66,13 +66,13 @@ func (w *walk) reach(was *pod, fact Fact, effects []Effect) {
 
 // counts notes where each pod stands.
 func (w *walk) counts() {
-	w.seen[counts.Steps]++
+	w.seen[walks.Steps]++
 	w.reachAPI()
 	for _, p := range w.m.pods {
 		if p.position == Waiting {
-			w.seen[counts.State+"waiting for "+p.reason.rule()]++
+			w.seen[walks.State+"waiting for "+p.reason.rule()]++
 		} else {
-			w.seen[counts.State+p.position.String()]++
+			w.seen[walks.State+p.position.String()]++
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 )
 
 // troublesAPI cuts the API server off or ends that, has it tell things twice, or go back in
@@ -55,5 +55,5 @@ func (w *walk) reachAPI() {
 		wanted, is := f.(Wanted)
 		return is && wanted.Pod.DeletionTimestamp != nil
 	}))
-	w.note(counts.State+"API cut off", w.cut)
+	w.note(walks.State+"API cut off", w.cut)
 }

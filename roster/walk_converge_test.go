@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/admit"
 )
@@ -46,7 +46,7 @@ func TestConvergingWalks(t *testing.T) {
 			troubled.converged()
 		}
 	})
-	counts.Log(t, seen, sometimesConverging)
+	walks.Log(t, seen, sometimesConverging)
 	for _, what := range sometimesConverging {
 		if seen[what] == 0 && long() {
 			t.Errorf("no walk ever came by %q: the walks do not prove what they should", what)

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 )
 
 // killed ends the agent, lets things happen without one, and begins the next.
@@ -23,7 +23,7 @@ func (w *walk) killed() {
 
 // dies ends the agent. What it remembers and what runs may be lost with it.
 func (w *walk) dies() {
-	w.note(counts.Fault+"agent killed", true)
+	w.note(walks.Fault+"agent killed", true)
 	w.note("killed before all were heard", !w.m.allHeard())
 	w.restart()
 	for _, uid := range slices.Sorted(maps.Keys(w.memory)) {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/roster/pressure"
@@ -34,7 +34,7 @@ func TestRandomWalks(t *testing.T) {
 		}
 		w.comesToRest()
 	})
-	counts.Log(t, seen, sometimes)
+	walks.Log(t, seen, sometimes)
 	for _, what := range sometimes {
 		if seen[what] == 0 && long() {
 			t.Errorf("no walk ever came by %q: the walks do not prove what they should", what)
@@ -112,7 +112,7 @@ func (w *walk) draw(n int, what string) int {
 // rarely is true once in so many times, and never when nothing goes wrong any more.
 func (w *walk) rarely(once int, what string) bool {
 	happens := !w.faultless && !w.script.leavesOut(what) && w.draw(once, what) == 0
-	w.note(counts.Fault+what, happens)
+	w.note(walks.Fault+what, happens)
 	return happens
 }
 

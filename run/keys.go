@@ -73,7 +73,7 @@ func (v *View) stop() Action {
 }
 
 func (v *View) restart() Action {
-	switch kind := v.kind(v.user.selected); {
+	switch kind := v.pod.KindOf(v.user.selected); {
 	case v.ending():
 		v.user.notice = v.language.Word("the pod is ending: nothing is restarted any more")
 	case kind != "container" && kind != "sidecar":

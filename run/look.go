@@ -41,7 +41,7 @@ func (v moment) lookOf(name string) look {
 	case "running":
 		return look{good, v.language.Word("running"), -1, v.lasting(state.Since)}
 	case "terminated":
-		return v.ended(&state, v.kind(name))
+		return v.ended(&state, v.pod.KindOf(name))
 	}
 	return look{quiet, cmp.Or(state.Reason, v.language.Word("waiting")), -1, ""}
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/lifepod/lifepod/cri"
-	"github.com/lifepod/lifepod/internal/netns"
 	"github.com/lifepod/lifepod/internal/pidfd"
 	"github.com/lifepod/lifepod/manifest"
 )
@@ -39,7 +38,7 @@ func (s *services) translatePorts(ctx context.Context, one *served) error {
 }
 
 func applyRules(ctx context.Context, process pidfd.ID, rules string) error {
-	return netns.Do(process, func() error {
+	return process.InNetwork(func() error {
 		command := exec.CommandContext(ctx, "nft", "--file", "-")
 		command.Stdin = strings.NewReader(rules)
 		if said, err := command.CombinedOutput(); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/worker"
-	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 // services have the pods of a run find each other by the names of their Services, in their hosts files: a name is the addresses of the
@@ -126,12 +126,12 @@ func (s *services) writeAll(ctx context.Context) {
 // write writes the hosts file of a pod anew, if a container of it has one already.
 func (s *services) write(one *served) error {
 	dir := filepath.Join(s.node.Folders.Pods, string(one.pod.UID))
-	if !exists(filepath.Join(dir, netidentity.HostsName)) || len(one.ips) == 0 {
+	if !exists(filepath.Join(dir, criconfig.HostsName)) || len(one.ips) == 0 {
 		return nil // it is written when the first container starts
 	}
-	hostname, err := netidentity.HostnameOf(one.pod, s.node.DNS.Cluster.Domain)
+	hostname, err := criconfig.HostnameOf(one.pod, s.node.DNS.Cluster.Domain)
 	if err == nil {
-		_, err = netidentity.WriteHosts(dir, one.pod, hostname, one.ips, s.namesFor)
+		_, err = criconfig.WriteHosts(dir, one.pod, hostname, one.ips, s.namesFor)
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/manifest"
 	"github.com/lifepod/lifepod/worker"
-	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/criconfig"
 )
 
 const withServices = `
@@ -80,7 +80,7 @@ table ip lifepod_services {
 	zoned := assert.Get(portRules(list, []string{"fe80::2%0 drop;"})).Must(t)
 	assert.True(t, !strings.Contains(zoned, "drop"), "an address brings a rule of its own: %s", zoned)
 
-	node := &worker.Engine{Folders: worker.Folders{Pods: t.TempDir()}, DNS: worker.DNS{Cluster: netidentity.Cluster{Domain: "cluster.local"}}}
+	node := &worker.Engine{Folders: worker.Folders{Pods: t.TempDir()}, DNS: worker.DNS{Cluster: criconfig.ClusterDNS{Domain: "cluster.local"}}}
 	s := newServices(group.Services, node, t.Errorf)
 	is := func(pod *v1.Pod, ip string, ready v1.ConditionStatus) {
 		s.isNow(pod, &v1.PodStatus{PodIPs: []v1.PodIP{{IP: ip}}, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: ready}}})
@@ -90,13 +90,13 @@ table ip lifepod_services {
 	is(web, "10.0.0.2", v1.ConditionTrue)
 	dir := filepath.Join(node.Folders.Pods, string(web.UID))
 	assert.Must(t, os.Mkdir(dir, 0o700))
-	assert.Must(t, assert.ErrorOf(netidentity.WriteHosts(dir, web, netidentity.Hostname{Name: "web"}, []string{"10.0.0.2"}, node.Services)))
+	assert.Must(t, assert.ErrorOf(criconfig.WriteHosts(dir, web, criconfig.Hostname{Name: "web"}, []string{"10.0.0.2"}, node.Services)))
 	const own = "10.0.0.2\tweb\tweb.default\tweb.default.svc\tweb.default.svc.cluster.local\tweb-external\tweb-external.default\tweb-external.default.svc\tweb-external.default.svc.cluster.local\n"
 	const others = "10.0.0.3\tdb\tdb.default\tdb.default.svc\tdb.default.svc.cluster.local\tdb-0.db\tdb-0.db.default\tdb-0.db.default.svc\tdb-0.db.default.svc.cluster.local\n"
 	has := func(what string, services ...string) {
 		t.Helper()
 		s.writeAll(t.Context())
-		content := assert.Get(os.ReadFile(filepath.Join(dir, netidentity.HostsName))).Must(t)
+		content := assert.Get(os.ReadFile(filepath.Join(dir, criconfig.HostsName))).Must(t)
 		_, got, _ := strings.Cut(string(content), "# Services of this run.\n")
 		lines := strings.SplitAfter(got, "\n")
 		for _, line := range services {

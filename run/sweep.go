@@ -15,7 +15,7 @@ import (
 
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/unattended"
-	"github.com/lifepod/lifepod/worker/netidentity"
+	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
@@ -141,7 +141,7 @@ func sweepPod(ctx context.Context, r *host.Runtime, left *record) (found bool, e
 		removeLogs(r.Root, left.UID),
 	}
 	if r.IPAMDir != "" {
-		errs = append(errs, netidentity.ReleaseAddress(r.IPAMDir, left.UID))
+		errs = append(errs, criconfig.ReleaseAddress(r.IPAMDir, left.UID))
 	}
 	return n > 0, errors.Join(errs...)
 }

@@ -108,15 +108,5 @@ func (v *View) names() (names []string) {
 	return names
 }
 
-// kind is init, sidecar, container or ephemeral.
-func (v *View) kind(container string) string {
-	for _, c := range v.pod.Containers {
-		if c.Name == container {
-			return c.Kind
-		}
-	}
-	return ""
-}
-
 // ending says that the pod does not start anything any more.
 func (v *View) ending() bool { return v.now.Stage != "" && v.now.Stage != "syncing" }

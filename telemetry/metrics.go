@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	client "github.com/prometheus/client_golang/prometheus"
@@ -20,7 +21,7 @@ import (
 // Metrics sends what a registry has, or lets it be scraped.
 type Metrics struct {
 	provider *metric.MeterProvider
-	server   *ScrapeServer // nil: nobody is to scrape it
+	server   *http.Server // nil: nobody is to scrape it
 }
 
 // MetricsAsked says whether the environment asks for metrics.
@@ -43,7 +44,7 @@ func OpenMetrics(ctx context.Context, from client.Gatherer, of *resource.Resourc
 	m, options := &Metrics{}, []metric.Option{metric.WithResource(of)}
 	for _, name := range list {
 		if name == exporterPrometheus {
-			if m.server, err = ServeMetrics(setting("OTEL_EXPORTER_PROMETHEUS_HOST"), setting("OTEL_EXPORTER_PROMETHEUS_PORT"), from); err != nil {
+			if m.server, err = serveMetrics(setting("OTEL_EXPORTER_PROMETHEUS_HOST"), setting("OTEL_EXPORTER_PROMETHEUS_PORT"), from); err != nil {
 				return nil, fmt.Errorf("OTEL_METRICS_EXPORTER prometheus: %w", err)
 			}
 			continue

@@ -19,11 +19,8 @@ const (
 	idleTimeout   = 5 * time.Minute // between two requests, which come each minute or more often
 )
 
-// ScrapeServer serves until Close.
-type ScrapeServer struct{ http.Server }
-
-// ServeMetrics serves /metrics, by default at port 9464 of localhost.
-func ServeMetrics(host, port string, from prometheus.Gatherer) (*ScrapeServer, error) {
+// serveMetrics serves /metrics until Close, by default at port 9464 of localhost.
+func serveMetrics(host, port string, from prometheus.Gatherer) (*http.Server, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(cmp.Or(host, "localhost"), cmp.Or(port, "9464")))
 	if err != nil {
 		return nil, err
@@ -31,9 +28,9 @@ func ServeMetrics(host, port string, from prometheus.Gatherer) (*ScrapeServer, e
 	limited := connlimit.New(l, connlimit.Share(16))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(from, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
-	s := &ScrapeServer{http.Server{Handler: limited.Admitting(mux), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}}
+	s := &http.Server{Handler: limited.Admitting(mux), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	go func() { // until Close
-		if err := s.Server.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
 			otel.Handle(err)
 		}
 	}()

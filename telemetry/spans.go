@@ -12,6 +12,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/timeline"
 )
@@ -101,7 +102,7 @@ func (l *life) name(what string) {
 // texts are attributes: names and values in turn. One without a value is left out.
 func texts(pairs ...string) (list []attribute.KeyValue) {
 	for i := 0; i < len(pairs); i += 2 {
-		if value := timeline.Line(pairs[i+1]); value != "" {
+		if value := plain.Line(pairs[i+1]); value != "" {
 			list = append(list, attribute.String(pairs[i], value))
 		}
 	}
@@ -116,14 +117,14 @@ func (l *life) record(tracer trace.Tracer) {
 	if c.Group != nil {
 		name = c.Title()
 	}
-	within, root := tracer.Start(trace.ContextWithRemoteSpanContext(context.Background(), parentOf(c)), timeline.Line(name),
+	within, root := tracer.Start(trace.ContextWithRemoteSpanContext(context.Background(), parentOf(c)), plain.Line(name),
 		trace.WithTimestamp(c.Begin), trace.WithAttributes(texts("lifepod.phase", c.Phase, "lifepod.goes_on", yes(!c.Gone))...))
 	if c.Phase == "Failed" {
 		root.SetStatus(codes.Error, c.Phase)
 	}
 	for _, r := range c.Rows {
 		for _, m := range r.Marks {
-			root.AddEvent(timeline.Line(r.Name+" "+m.Name), trace.WithTimestamp(m.At), trace.WithAttributes(texts("lifepod.text", m.Text, "lifepod.rule", m.Rule)...))
+			root.AddEvent(plain.Line(r.Name+" "+m.Name), trace.WithTimestamp(m.At), trace.WithAttributes(texts("lifepod.text", m.Text, "lifepod.rule", m.Rule)...))
 		}
 	}
 	root.End(trace.WithTimestamp(c.End))
@@ -150,10 +151,10 @@ func bar(ctx context.Context, tracer trace.Tracer, r *timeline.Row, b *timeline.
 	if b.Exit != nil {
 		attributes = append(attributes, attribute.Int64("process.exit.code", int64(b.Exit.Code)))
 	}
-	_, span := tracer.Start(ctx, timeline.Line(b.Label), trace.WithTimestamp(b.Begin), trace.WithAttributes(attributes...))
+	_, span := tracer.Start(ctx, plain.Line(b.Label), trace.WithTimestamp(b.Begin), trace.WithAttributes(attributes...))
 	detail := b.Detail(sentence.English)
 	for _, n := range b.Notes {
-		span.AddEvent(timeline.Line(n.Text), trace.WithTimestamp(b.End), trace.WithAttributes(texts("lifepod.rule", n.Rule)...))
+		span.AddEvent(plain.Line(n.Text), trace.WithTimestamp(b.End), trace.WithAttributes(texts("lifepod.rule", n.Rule)...))
 	}
 	if b.Failed() {
 		span.SetStatus(codes.Error, detail[len(detail)-len(b.Notes)-1].Text)

@@ -49,12 +49,7 @@ func (b *board) row(key rowKey) *row {
 }
 
 func (b *board) kindOf(container string) string {
-	for _, c := range b.record.Pod.Containers {
-		if c.Name == container {
-			return c.Kind
-		}
-	}
-	return "container"
+	return cmp.Or(b.record.Pod.KindOf(container), "container")
 }
 
 func (b *board) begin(key rowKey, step Step, e *journal.Entry) *Bar {

@@ -3,6 +3,7 @@ package timeline
 import (
 	"strings"
 
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
 )
@@ -30,7 +31,7 @@ func (c *Chart) Headline() string {
 	if c.Group.Earlier > 0 {
 		text += l.Say("; %s before are left out", l.Count(c.Group.Earlier, "attempt"))
 	}
-	return Line(text)
+	return plain.Line(text)
 }
 
 // AttemptText is how an attempt of the chart went, in a line: when it began, by whom, and when all ran.
@@ -52,12 +53,12 @@ func (c *Chart) AttemptText(r *journal.GroupAttempt) string {
 		text += l.Say(", begun by %s", strings.Join(began, l.Word(", then by ")))
 	}
 	if r.Done().IsZero() {
-		return Line(text + l.Word(": not all ran in it"))
+		return plain.Line(text + l.Word(": not all ran in it"))
 	}
-	return Line(text + l.Say(": all run after %s", Took(r.Took())))
+	return plain.Line(text + l.Say(": all run after %s", Took(r.Took())))
 }
 
 // StepText is what the group waited for in a step, and who was the last.
 func StepText(l sentence.Language, s *journal.Step) string {
-	return Line(l.Word(string(stepOf(s.What))) + l.Word(", ") + lastText(l, s))
+	return plain.Line(l.Word(string(stepOf(s.What))) + l.Word(", ") + lastText(l, s))
 }

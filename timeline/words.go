@@ -61,13 +61,9 @@ func percent(part, whole time.Duration) int {
 	return int(math.Round(100 * float64(part) / float64(whole)))
 }
 
-// Line is text of the journal on one line, harmless for a terminal and for whoever reads it: see
-// package plain.
-func Line(text string) string { return plain.Line(text) }
-
 // Detail is what there is to say about a bar besides its label and its times, a line each.
 func (b *Bar) Detail(l sentence.Language) (lines []Note) {
-	add := func(text string) { lines = append(lines, Note{Text: Line(text)}) }
+	add := func(text string) { lines = append(lines, Note{Text: plain.Line(text)}) }
 	if b.Image != "" {
 		text := b.Image
 		if b.Bytes > 0 {
@@ -90,7 +86,7 @@ func (b *Bar) Detail(l sentence.Language) (lines []Note) {
 		add(text)
 	}
 	for _, n := range b.Notes {
-		lines = append(lines, Note{Text: Line(n.Text), Rule: Line(n.Rule)})
+		lines = append(lines, Note{Text: plain.Line(n.Text), Rule: plain.Line(n.Rule)})
 	}
 	return lines
 }

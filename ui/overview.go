@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/lifepod/lifepod/control/client"
-	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/journal"
@@ -174,7 +173,7 @@ func (o *overview) tell(l sentence.Language, records []*journal.Record, objects 
 
 // rowOf is a pod's row.
 func rowOf(pod *v1.Pod, now time.Time) podRow {
-	cells := show.Row(pod, now)
+	cells := client.Row(pod, now)
 	for i := range cells {
 		cells[i] = plain.Line(cells[i])
 	}
@@ -182,7 +181,7 @@ func rowOf(pod *v1.Pod, now time.Time) podRow {
 		UID: string(pod.UID), Namespace: cells[0], Name: cells[1], Ready: cells[2], Status: cells[3],
 		Age: cells[5], IP: cells[6], Tone: toneOf(pod, cells[3]), Labels: plain.Line(labels.FormatLabels(pod.Labels)),
 	}
-	row.Restarts, row.Restarted = show.Restarts(pod, now)
+	row.Restarts, row.Restarted = client.Restarts(pod, now)
 	return row
 }
 
@@ -193,7 +192,7 @@ func toneOf(pod *v1.Pod, status string) string {
 		return "done"
 	case pod.Status.Phase == v1.PodFailed, pod.Status.Reason == unattended.Reason:
 		return "bad"
-	case show.IsReady(pod) && status == "Running":
+	case client.IsReady(pod) && status == "Running":
 		return "good"
 	case status == "Pending", status == "ContainerCreating", status == "PodInitializing", status == "NotReady", status == "Running", status == "Terminating":
 		return "wait"

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/control"
-	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/timeline"
@@ -95,10 +95,10 @@ func (s *Server) podPage(ctx context.Context, uid string, language sentence.Lang
 // describe is what lifepod status shows.
 func (p *podPage) describe(pod *v1.Pod, events []v1.Event, now time.Time) {
 	const recent = 20
-	p.Row, p.Headline = rowOf(pod, now), plain.Line(show.Headline(pod))
-	p.Containers = harmless(show.Containers(pod, now))
-	p.Conditions = harmless(show.Conditions(pod, now))
-	p.Events = harmless(show.Events(events[max(0, len(events)-recent):], now))
+	p.Row, p.Headline = rowOf(pod, now), plain.Line(client.Headline(pod))
+	p.Containers = harmless(client.Containers(pod, now))
+	p.Conditions = harmless(client.Conditions(pod, now))
+	p.Events = harmless(client.Events(events[max(0, len(events)-recent):], now))
 }
 
 // harmless are rows without what turns or hides text.

@@ -268,7 +268,7 @@ func (t *explainer) standingOf(c *journal.ContainerNow) (s standing) {
 	name := t.Say("%s of %s", c.Name, t.Pod.Namespace+"/"+t.Pod.Name)
 	switch {
 	case c.State == "running":
-		s.well = c.Ready || t.kindOf(c.Name) == "init" || t.kindOf(c.Name) == "ephemeral"
+		s.well = c.Ready || t.Pod.KindOf(c.Name) == "init" || t.Pod.KindOf(c.Name) == "ephemeral"
 		s.text = t.Say(map[bool]string{true: "%s is running%s", false: "%s is running and not ready%s"}[s.well], name, t.ifSome(" since %s", t.clockOf(c.Since)))
 	case c.State == "terminated" && c.Exit != nil:
 		s.well = c.Exit.Code == 0
@@ -289,16 +289,6 @@ func (t *explainer) milestone(name string) journal.Entry {
 		}
 	}
 	return journal.Entry{}
-}
-
-// kindOf is init, sidecar, container or ephemeral.
-func (t *explainer) kindOf(container string) string {
-	for _, c := range t.Pod.Containers {
-		if c.Name == container {
-			return c.Kind
-		}
-	}
-	return ""
 }
 
 // stateOf is how a container is; nil: that is not known.

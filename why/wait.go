@@ -229,7 +229,7 @@ func (t *explainer) behind(w *lifecycle.Wait) string { return bare(w.In(t.Say)) 
 func (t *explainer) endedBeside(w *lifecycle.Wait) string {
 	var ended []string
 	for _, c := range t.Now.Containers {
-		if c.Exit != nil && t.kindOf(c.Name) == "container" && !slices.Contains(strings.Split(w.On, ", "), c.Name) {
+		if c.Exit != nil && t.Pod.KindOf(c.Name) == "container" && !slices.Contains(strings.Split(w.On, ", "), c.Name) {
 			ended = append(ended, lifecycle.Because{Container: c.Name, Code: c.Exit.Code, Reason: c.Exit.Reason}.In(t.Say))
 		}
 	}

@@ -80,10 +80,10 @@ func (t *explainer) groupWait(w *lifecycle.Wait) string {
 
 // runsFirst is about a container that others come after and that waits for nothing.
 func (t *explainer) runsFirst(w *lifecycle.Wait) string {
-	what := t.Say(cmp.Or(map[string]string{"init": "The init container %s", "sidecar": "The sidecar %s"}[t.kindOf(w.Subject)], "%s"), w.Subject)
+	what := t.Say(cmp.Or(map[string]string{"init": "The init container %s", "sidecar": "The sidecar %s"}[t.Pod.KindOf(w.Subject)], "%s"), w.Subject)
 	state := t.stateOf(w.Subject)
 	switch {
-	case state != nil && state.State == "running" && t.kindOf(w.Subject) == "init":
+	case state != nil && state.State == "running" && t.Pod.KindOf(w.Subject) == "init":
 		return t.Say("%s has been running%s and has not completed", what, t.lasting(state.Since))
 	case state != nil && state.State == "running":
 		return t.Say("%s has been running%s", what, t.lasting(state.Since))
@@ -207,7 +207,7 @@ func (t *explainer) states() (list []Sentence) {
 			text = t.Say("%s is waiting: %s", c.Name, c.Reason) + t.ifSome(": %s", bare(c.Message))
 		case c.State == "terminated" && c.Exit != nil && c.Exit.Code != 0:
 			text = t.Say("%s is terminated: exit %d %s", c.Name, c.Exit.Code, c.Exit.Reason) + t.startText(c.Exit)
-		case c.State == "running" && !c.Ready && t.kindOf(c.Name) == "container":
+		case c.State == "running" && !c.Ready && t.Pod.KindOf(c.Name) == "container":
 			text = t.Say("%s is running and not ready", c.Name)
 		default:
 			continue

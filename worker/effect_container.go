@@ -13,7 +13,6 @@ import (
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podlog"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
@@ -131,14 +130,14 @@ func imageSpecs(e lifecycle.CreateContainer, handler string) map[string]*runtime
 
 // hostsFile writes the pod's /etc/hosts; empty if the container has its own (A-NET-1).
 func (h *executor) hostsFile(spec *v1.Container, podIPs []string) (string, error) {
-	if !netidentity.MountsHosts(h.pod, spec, podIPs) {
+	if !criconfig.MountsHosts(h.pod, spec, podIPs) {
 		return "", nil
 	}
-	hostname, err := netidentity.HostnameOf(h.pod, h.engine.DNS.Cluster.Domain)
+	hostname, err := criconfig.HostnameOf(h.pod, h.engine.DNS.Cluster.Domain)
 	if err != nil {
 		return "", err
 	}
-	return netidentity.WriteHosts(h.engine.podDir(h.pod.UID), h.pod, hostname, podIPs, h.engine.Services)
+	return criconfig.WriteHosts(h.engine.podDir(h.pod.UID), h.pod, hostname, podIPs, h.engine.Services)
 }
 
 // terminationLogs is the folder of termination messages in a pod's.

@@ -11,7 +11,6 @@ import (
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/lifecycle"
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/volumes"
 )
 
@@ -111,7 +110,7 @@ func (h *executor) removeCgroup(ctx context.Context, e lifecycle.RemoveCgroup) l
 // outlived its sandboxes, and its cgroup.
 func (h *executor) leaveNode(ctx context.Context) error {
 	if h.engine.Folders.IPAM != "" {
-		if err := netidentity.ReleaseAddress(h.engine.Folders.IPAM, h.pod.UID); err != nil {
+		if err := criconfig.ReleaseAddress(h.engine.Folders.IPAM, h.pod.UID); err != nil {
 			return err
 		}
 	}
@@ -175,7 +174,7 @@ func (h *executor) sandboxOfPod() (*runtimeapi.PodSandboxConfig, error) {
 }
 
 func (h *executor) sandboxConfig(attempt uint32, handler string) (*runtimeapi.PodSandboxConfig, []lifecycle.Warning, error) {
-	hostname, err := netidentity.HostnameOf(h.pod, h.engine.DNS.Cluster.Domain)
+	hostname, err := criconfig.HostnameOf(h.pod, h.engine.DNS.Cluster.Domain)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -183,13 +182,13 @@ func (h *executor) sandboxConfig(attempt uint32, handler string) (*runtimeapi.Po
 	if err != nil {
 		return nil, nil, err
 	}
-	var resolver netidentity.Resolver
+	var resolver criconfig.Resolver
 	if read := h.engine.DNS.Resolver; read != nil {
 		if resolver, err = read(); err != nil {
 			return nil, nil, err
 		}
 	}
-	dns, warnings := netidentity.DNS(h.pod, h.engine.DNS.Cluster, resolver)
+	dns, warnings := criconfig.DNS(h.pod, h.engine.DNS.Cluster, resolver)
 	var groups []int64
 	if known := h.groups.Load(); known != nil {
 		groups = *known
@@ -201,7 +200,7 @@ func (h *executor) sandboxConfig(attempt uint32, handler string) (*runtimeapi.Po
 		CgroupParent: h.engine.Cgroups.Path(h.pod),
 		Hostname:     hostname.Kernel,
 		DNS:          dns,
-		PortMappings: netidentity.PortMappings(h.pod),
+		PortMappings: criconfig.PortMappings(h.pod),
 
 		UserNamespace: users,
 		VolumeGroups:  groups,

@@ -18,7 +18,6 @@ import (
 	"github.com/lifepod/lifepod/roster/admit"
 	"github.com/lifepod/lifepod/worker/criconfig"
 	"github.com/lifepod/lifepod/worker/images"
-	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 	"github.com/lifepod/lifepod/worker/podlog"
 	"github.com/lifepod/lifepod/worker/volumes"
@@ -142,8 +141,8 @@ type Engine struct {
 // DNS makes a pod's resolv.conf.
 type DNS struct {
 	// Resolver reads the machine's configuration, for each pod (A-NET-3); nil: it has none.
-	Resolver func() (netidentity.Resolver, error)
-	Cluster  netidentity.Cluster
+	Resolver func() (criconfig.Resolver, error)
+	Cluster  criconfig.ClusterDNS
 }
 
 // Folders are where a node has the files of its pods.

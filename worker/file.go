@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/lifepod/lifepod/internal/slots"
 	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/lifecycle"
 )
@@ -28,7 +27,7 @@ type CheckpointFile struct {
 	slots [2]sync.Mutex // held while a slot is written or synced
 }
 
-var checkpoints = slots.Format{Slot: 4 << 20, Header: 64}
+var checkpoints = wholefile.Slots{Slot: 4 << 20, Header: 64}
 
 // NewCheckpointFile is the file at path, which is not touched yet. What is saved supersedes
 // what is there.
@@ -53,7 +52,7 @@ func (f *CheckpointFile) Save(c lifecycle.Checkpoint) error {
 	if f.saved != nil && bytes.Equal(data, f.saved) {
 		return nil
 	}
-	next := slots.Entry{Sequence: f.sequence + 1, Content: data}
+	next := wholefile.Entry{Sequence: f.sequence + 1, Content: data}
 	if f.write(next) != nil { // there may be no room but that of the one before
 		err = errors.Join(f.discard(), f.write(next))
 	}
@@ -64,7 +63,7 @@ func (f *CheckpointFile) Save(c lifecycle.Checkpoint) error {
 	return nil
 }
 
-func (f *CheckpointFile) write(e slots.Entry) error {
+func (f *CheckpointFile) write(e wholefile.Entry) error {
 	slot := &f.slots[e.Slot()]
 	slot.Lock()
 	defer slot.Unlock()
@@ -79,7 +78,7 @@ func (f *CheckpointFile) Sync() error {
 		f.mu.Unlock()
 		return errors.New("sync checkpoint: it could not be saved")
 	}
-	slot := &f.slots[slots.Entry{Sequence: f.sequence}.Slot()]
+	slot := &f.slots[wholefile.Entry{Sequence: f.sequence}.Slot()]
 	slot.Lock()
 	defer slot.Unlock()
 	f.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
-	"github.com/lifepod/lifepod/internal/slots"
+	"github.com/lifepod/lifepod/internal/wholefile"
 	"github.com/lifepod/lifepod/lifecycle"
 )
 
@@ -90,7 +90,7 @@ func TestTornWrite(t *testing.T) {
 	file := NewCheckpointFile(path)
 	save(t, file, newCheckpoint(1))
 	save(t, file, newCheckpoint(2))
-	assert.Must(t, checkpoints.Write(path, slots.Entry{Sequence: 3, Content: []byte(`{"version":1}`)}))
+	assert.Must(t, checkpoints.Write(path, wholefile.Entry{Sequence: 3, Content: []byte(`{"version":1}`)}))
 	assert.Must(t, os.Truncate(path, int64(checkpoints.Slot+checkpoints.Header+5)))
 	assert.Equal(t, 2, loaded(t, path), "loaded")
 	next := NewCheckpointFile(path)
@@ -115,7 +115,7 @@ func TestSaveFails(t *testing.T) {
 // A file without a complete slot is an error, whatever it holds.
 func TestLoadDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "uid.checkpoint")
-	assert.Must(t, checkpoints.Write(path, slots.Entry{Sequence: 2, Content: []byte("{}")}))
+	assert.Must(t, checkpoints.Write(path, wholefile.Entry{Sequence: 2, Content: []byte("{}")}))
 	wrong := assert.Get(os.ReadFile(path)).Must(t)
 	wrong[len(wrong)-1]++
 	for name, content := range map[string][]byte{

@@ -11,7 +11,6 @@ import (
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/worker/criconfig"
-	"github.com/lifepod/lifepod/worker/netidentity"
 	"github.com/lifepod/lifepod/worker/podcgroup"
 )
 
@@ -40,7 +39,7 @@ func TestResolverOfEachSandbox(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "resolv.conf")
 	h := &executor{engine: &Engine{Cgroups: podcgroup.Driver{}}, pod: podOf("web", v1.RestartPolicyNever, "main"), results: &results{}}
 	h.pod.Spec.DNSPolicy = v1.DNSDefault
-	h.engine.DNS.Resolver = func() (netidentity.Resolver, error) { return netidentity.ResolverOf(path) }
+	h.engine.DNS.Resolver = func() (criconfig.Resolver, error) { return criconfig.ResolverOf(path) }
 	_, _, err := h.sandboxConfig(0, "")
 	assert.True(t, err != nil, "no error without the file")
 	for _, server := range []string{"192.0.2.1", "192.0.2.2"} {

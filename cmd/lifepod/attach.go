@@ -27,10 +27,10 @@ the container's spec must say stdin: true.`,
 			ctx := command.Context()
 			pod, err := on.find(ctx, args[0])
 			if err != nil {
-				return interrupted(ctx, err)
+				return err
 			}
 			*code, err = s.attachToEnd(command, pod, s.choose(command, pod))
-			return interrupted(ctx, err)
+			return err
 		},
 	}
 	on = g.onPodCommand(command)

@@ -13,7 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/control"
-	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/rootfolder"
@@ -87,7 +87,7 @@ func (g *global) completePod(command *cobra.Command, args []string, _ string) (l
 		case len(same) > 1:
 			name = p.Namespace + "/" + p.Name
 		}
-		list = append(list, cobra.CompletionWithDesc(name, show.Status(p)))
+		list = append(list, cobra.CompletionWithDesc(name, client.Status(p)))
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
@@ -174,14 +174,14 @@ func (g *global) completeCondition(command *cobra.Command, args []string, typed 
 // completeImage completes the name of an image that the runtime holds, while it runs:
 // none is started for it.
 func (g *global) completeImage(*cobra.Command, []string, string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-	client, err := cri.Dial("unix://" + g.runtimeSocket())
+	runtime, err := cri.Dial("unix://" + g.runtimeSocket())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	defer func() { _ = client.Close() }() // it was only asked
+	defer func() { _ = runtime.Close() }() // it was only asked
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
-	held, err := images.New(client.Images, images.Options{}).List(ctx)
+	held, err := images.New(runtime.Images, images.Options{}).List(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -38,7 +38,7 @@ containers ready, the pod is Ready when each of them is True. TYPE- removes one.
 			if err == nil && c.Status != "" {
 				warnUngated(command, pod, c.Type)
 			}
-			return interrupted(ctx, err)
+			return err
 		},
 	}
 	on = g.onPodCommand(command)

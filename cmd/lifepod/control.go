@@ -21,11 +21,12 @@ import (
 
 // newControlCommands are those that see and steer pods which another lifepod runs.
 func newControlCommands(g *global, code *int) []*cobra.Command {
-	return []*cobra.Command{
+	return interruptible(
 		newPsCommand(g), newRmCommand(g), newPruneCommand(g), newStatusCommand(g), newLogsCommand(g), newWhyCommand(g.journal, code), newTimelineCommand(g.journal),
 		newExecCommand(g, code), newAttachCommand(g, code), newCopyCommand(g), newPortForwardCommand(g), newDebugCommand(g, code),
 		newStopCommand(g), newRestartCommand(g), newResizeCommand(g), newConditionCommand(g), newWaitCommand(g), newEventsCommand(g), newUICommand(g),
-	}
+		newDownCommand(g),
+	)
 }
 
 // pods knows the pods of the state folder.
@@ -38,10 +39,13 @@ func (g *global) pods() (*client.Client, error) {
 		return nil, err
 	}
 	c := client.New(control.Folder(paths.RunDir), paths.Root)
-	c.Left = func() []unattended.Pod { return slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) }
+	c.Left = func() []unattended.Pod { return leftIn(paths.Root) }
 	c.Journals, c.Elsewhere = g.journals(), g.elsewhere
 	return c, nil
 }
+
+// leftIn are the pods of a state folder whose lifepod has ended without them.
+func leftIn(root string) []unattended.Pod { return slices.Concat(run.Left(root), node.Left(root)) }
 
 // onPod is a command line that names one pod.
 type onPod struct {
@@ -86,14 +90,6 @@ func onePod(command *cobra.Command, args []string) error {
 		return nil
 	}
 	return fmt.Errorf("want one pod: %s (lifepod ps lists them)", command.UseLine())
-}
-
-// interrupted turns the end of a command's context into what its exit code is made of.
-func interrupted(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return errInterrupted
-	}
-	return err
 }
 
 // warn writes a warning to stderr.

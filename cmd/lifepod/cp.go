@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifepod/lifepod/control/client"
-	"github.com/lifepod/lifepod/control/filecopy"
 	"github.com/lifepod/lifepod/internal/commandline"
 )
 
@@ -34,7 +33,7 @@ root. What is copied in belongs to the container's user.`,
 			if err == nil {
 				err = copyFiles(command, pod, s.choose(command, pod), paths, out)
 			}
-			return interrupted(ctx, err)
+			return err
 		},
 	}
 	on = g.onPodCommand(command)
@@ -73,7 +72,7 @@ func copyFiles(command *cobra.Command, pod *client.Pod, container string, paths 
 	if err != nil {
 		return err
 	}
-	tree, err := filecopy.Open(process)
+	tree, err := client.OpenTree(process)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ lifepod's.`,
 			if err == nil {
 				*code, err = f.debug(command, pod, words)
 			}
-			return interrupted(ctx, err)
+			return err
 		},
 	}
 	on = g.onPodCommand(command)

@@ -16,13 +16,11 @@ import (
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/cri"
 	"github.com/lifepod/lifepod/doctor"
-	"github.com/lifepod/lifepod/down"
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/leftovers"
 	"github.com/lifepod/lifepod/node"
-	"github.com/lifepod/lifepod/run"
 	"github.com/lifepod/lifepod/unattended"
 )
 
@@ -133,7 +131,7 @@ func doctorOptions(root, endpoint string) (doctor.Options, error) {
 		Leftovers: func(ctx context.Context) ([]leftovers.Leftover, error) {
 			return leftovers.Find(ctx, host.LeftoverPlace(paths))
 		},
-		Unattended:   func() []unattended.Pod { return slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) },
+		Unattended:   func() []unattended.Pod { return leftIn(paths.Root) },
 		SweepCommand: bundle.Command(paths.Root, "doctor --sweep"),
 	}, nil
 }
@@ -156,7 +154,7 @@ func sweepRoot(ctx context.Context, root string, log *slog.Logger) (swept []left
 	if _, err := os.Stat(paths.Root); errors.Is(err, fs.ErrNotExist) {
 		return sweepPlace(ctx, paths) // somebody has removed the folder; nobody can use it
 	}
-	release, err := down.Exclude(paths)
+	release, err := excludeLifepods(paths)
 	if err != nil {
 		return nil, err
 	}
@@ -167,11 +165,11 @@ func sweepRoot(ctx context.Context, root string, log *slog.Logger) (swept []left
 	if len(pods) > 0 {
 		return nil, fmt.Errorf("pod %s would be ended: %s: %s", pods[0].FullName(), pods[0].Why(fmt.Sprintf), pods[0].Advice(fmt.Sprintf))
 	}
-	_, failed := down.EndPods(ctx, paths, down.Options{Root: root, Log: log})
+	_, failed := endPods(ctx, paths, downOptions{root: root, log: log})
 	if ctx.Err() != nil {
 		return nil, failed
 	}
-	if release, err = down.Exclude(paths); err != nil { // what could not be ended is killed
+	if release, err = excludeLifepods(paths); err != nil { // what could not be ended is killed
 		return nil, errors.Join(failed, err)
 	}
 	defer func() { err = errors.Join(err, failed, release()) }()
@@ -191,7 +189,7 @@ func rootInUse(paths bundle.Paths) (bool, error) {
 	if _, err := os.Stat(paths.Root); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	release, err := down.Exclude(paths)
+	release, err := excludeLifepods(paths)
 	if errors.Is(err, bundle.ErrInUse) {
 		return true, nil
 	}

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"github.com/lifepod/lifepod/down"
 	"github.com/lifepod/lifepod/internal/background"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/pidfd"
@@ -24,7 +23,7 @@ import (
 // newDownCommand is "lifepod down". On the state folder of a cluster, or of a node that
 // has joined one, this process becomes the program of clusters.
 func newDownCommand(g *global) *cobra.Command {
-	var o down.Options
+	var o downOptions
 	command := &cobra.Command{
 		Use:   "down [flags]",
 		Short: "End all pods of a state folder, with what up or join runs there",
@@ -51,21 +50,21 @@ of a cluster, volumes, images.`,
 			if err != nil {
 				return err
 			}
-			o.Root, o.Log = g.root, log
-			stopped, err := g.stopInBackground(command.Context(), o.Grace)
+			o.root, o.log = g.root, log
+			stopped, err := g.stopInBackground(command.Context(), o.grace)
 			if err != nil {
-				return interrupted(command.Context(), err)
+				return err
 			}
-			did, err := down.Run(command.Context(), o)
+			did, err := endFolder(command.Context(), o)
 			if err != nil {
-				return interrupted(command.Context(), err)
+				return err
 			}
 			_, err = fmt.Fprintln(command.OutOrStdout(), plain.Text(stopped+did))
 			return err
 		},
 	}
-	command.Flags().BoolVar(&o.Purge, "purge", false, "remove state, keys, volumes and images as well")
-	commandline.GraceVar(command.Flags(), &o.Grace)
+	command.Flags().BoolVar(&o.purge, "purge", false, "remove state, keys, volumes and images as well")
+	commandline.GraceVar(command.Flags(), &o.grace)
 	return command
 }
 

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/bundle"
-	"github.com/lifepod/lifepod/down"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -28,7 +27,7 @@ func usedFolder(t *testing.T, names ...string) string {
 
 func endAll(t *testing.T, root string, purge bool) (string, error) {
 	t.Helper()
-	return down.Run(t.Context(), down.Options{Root: root, Purge: purge, Log: slog.New(slog.DiscardHandler)})
+	return endFolder(t.Context(), downOptions{root: root, purge: purge, log: slog.New(slog.DiscardHandler)})
 }
 
 // What is left of pods goes, the rest stays for the next lifepod; with --purge all of

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/internal/commandline"
 )
 
@@ -27,11 +27,11 @@ cluster. lifepod timeline tells what happened between them.`,
 			_, events, err := on.describe(command.Context(), args[0], true)
 			switch {
 			case err != nil:
-				return interrupted(command.Context(), err)
+				return err
 			case output != "":
 				return printObject(command.OutOrStdout(), &v1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}, Items: events}, output)
 			}
-			return show.Table(command.OutOrStdout(), []string{"LAST", "TYPE", "REASON", "CONTAINER", "MESSAGE"}, show.Events(events, time.Now()))
+			return client.Table(command.OutOrStdout(), []string{"LAST", "TYPE", "REASON", "CONTAINER", "MESSAGE"}, client.Events(events, time.Now()))
 		},
 	}
 	on = g.onPodCommand(command)

@@ -37,7 +37,7 @@ When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`
 			ctx := command.Context()
 			pod, err := on.find(ctx, args[0])
 			if err != nil {
-				return interrupted(ctx, err)
+				return err
 			}
 			container := s.choose(command, pod)
 			streams, restore := s.streams(command, s.tty)
@@ -51,7 +51,7 @@ When lifepod exec is ended first, by Ctrl-C or otherwise, the command is ended.`
 				command.PrintErrf("lifepod: %s\n", plain.Text(err.Error()))
 				return nil
 			}
-			return interrupted(ctx, err)
+			return err
 		},
 	}
 	on = g.onPodCommand(command)

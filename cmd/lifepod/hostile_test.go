@@ -17,7 +17,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/doctor"
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/journal"
@@ -127,7 +127,7 @@ func hostilePod() (*v1.Pod, []v1.Event) {
 func TestHostilePod(t *testing.T) {
 	pod, events := hostilePod()
 	var out bytes.Buffer
-	assert.Must(t, show.Describe(&out, pod, events, time.Now()))
+	assert.Must(t, client.Describe(&out, pod, events, time.Now()))
 	oneLine(t, "status", out.String())
 	for _, output := range append(psOutputs[:4], "", "jsonpath={..name}", "go-template={{.metadata.name}}{{range .items}}{{.metadata.name}}{{end}}") {
 		out.Reset()

@@ -118,33 +118,22 @@ type pullObjects struct {
 }
 
 type pullProgress struct {
-	Type           string       `json:"type"` // progress
-	Image          string       `json:"image"`
-	Elapsed        float64      `json:"elapsedSeconds"`
-	Phase          images.Phase `json:"phase"`
-	DoneBytes      int64        `json:"doneBytes"`
-	TotalBytes     int64        `json:"totalBytes"`
-	BytesPerSecond int64        `json:"bytesPerSecond"`
-	Layers         []pullLayer  `json:"layers,omitempty"`
-}
-
-type pullLayer struct {
-	Digest         string            `json:"digest"`
-	State          images.LayerState `json:"state"`
-	DoneBytes      int64             `json:"doneBytes"`
-	TotalBytes     int64             `json:"totalBytes"`
-	BytesPerSecond int64             `json:"bytesPerSecond"`
+	Type           string         `json:"type"` // progress
+	Image          string         `json:"image"`
+	Elapsed        float64        `json:"elapsedSeconds"`
+	Phase          images.Phase   `json:"phase"`
+	DoneBytes      int64          `json:"doneBytes"`
+	TotalBytes     int64          `json:"totalBytes"`
+	BytesPerSecond int64          `json:"bytesPerSecond"`
+	Layers         []images.Layer `json:"layers,omitempty"`
 }
 
 func (o *pullObjects) report(p images.Progress) {
-	progress := pullProgress{
+	// who doesn't read it gets the image all the same
+	_ = printJSONLine(o.out, pullProgress{
 		Type: "progress", Image: o.image, Elapsed: p.Elapsed.Round(time.Millisecond).Seconds(), Phase: p.Phase(),
-		DoneBytes: p.DoneBytes, TotalBytes: p.TotalBytes, BytesPerSecond: p.BytesPerSecond,
-	}
-	for _, l := range p.Layers {
-		progress.Layers = append(progress.Layers, pullLayer{l.Digest, l.State, l.DoneBytes, l.TotalBytes, l.BytesPerSecond})
-	}
-	_ = printJSONLine(o.out, progress) // who doesn't read it gets the image all the same
+		DoneBytes: p.DoneBytes, TotalBytes: p.TotalBytes, BytesPerSecond: p.BytesPerSecond, Layers: p.Layers,
+	})
 }
 
 func (*pullObjects) finish() {}

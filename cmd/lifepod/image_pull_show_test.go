@@ -88,10 +88,10 @@ func TestPullObjects(t *testing.T) {
 	assert.Require(t, err == nil && !strings.Contains(out.String(), "\x1b"), "%v: %q", err, out.String())
 	want := pullProgress{
 		Type: "progress", Image: "a:1", Elapsed: 6, Phase: "downloading", DoneBytes: 50 * mebi, TotalBytes: 100 * mebi, BytesPerSecond: 8 * mebi,
-		Layers: []pullLayer{
-			{"sha256:0123456789abcdef", "unpacking", 20 * mebi, 20 * mebi, 0},
-			{"sha256:123456789abcdef0", "downloading", 30 * mebi, 50 * mebi, 7 * mebi},
-			{"sha256:\x1b[2J", "waiting", 0, 30 * mebi, 0},
+		Layers: []images.Layer{
+			{Digest: "sha256:0123456789abcdef", State: "unpacking", DoneBytes: 20 * mebi, TotalBytes: 20 * mebi, BytesPerSecond: 0},
+			{Digest: "sha256:123456789abcdef0", State: "downloading", DoneBytes: 30 * mebi, TotalBytes: 50 * mebi, BytesPerSecond: 7 * mebi},
+			{Digest: "sha256:\x1b[2J", State: "waiting", DoneBytes: 0, TotalBytes: 30 * mebi, BytesPerSecond: 0},
 		},
 	}
 	assert.Deep(t, "", want, got)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,25 @@ func cancelOnSignal(command *cobra.Command, _ []string) {
 	// Never stopped: the handler goes with the process.
 	ctx, _ := signal.NotifyContext(command.Context(), commandline.EndSignals()...)
 	command.SetContext(ctx)
+}
+
+// interruptible has commands end with errInterrupted once a signal has ended them, whatever they say then.
+func interruptible(commands ...*cobra.Command) []*cobra.Command {
+	for _, c := range commands {
+		do := c.RunE
+		c.RunE = func(command *cobra.Command, args []string) error {
+			return interrupted(command.Context(), do(command, args))
+		}
+	}
+	return commands
+}
+
+// interrupted turns the end of a command's context into what its exit code is made of.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
 }
 
 // exitCode says on stderr what went wrong, and how the process ends: with code

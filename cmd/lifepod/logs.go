@@ -53,7 +53,7 @@ ended for good or the pod is gone. Of a pod that has ended, and of older instanc
 			case err == nil:
 				err = l.show(command, pod)
 			}
-			return interrupted(ctx, err)
+			return err
 		},
 	}
 	on = g.onPodCommand(command)

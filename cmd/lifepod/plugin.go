@@ -89,7 +89,7 @@ pods on other nodes it tells what their objects say.`,
 	if own != "" {
 		flags.StringVar(&a.own.root, "root", own, "state `folder` of lifepod up")
 	}
-	root.AddCommand(newWhyCommand(a.journal, code), newTimelineCommand(a.journal))
+	root.AddCommand(interruptible(newWhyCommand(a.journal, code), newTimelineCommand(a.journal))...)
 	return root
 }
 

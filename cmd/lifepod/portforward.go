@@ -44,7 +44,7 @@ statefulset/NAME, replicaset/NAME and daemonset/NAME of the cluster, with the po
 			if err == nil {
 				err = forwardPorts(command, pod, service, addresses, args[1:])
 			}
-			return interrupted(ctx, err)
+			return err
 		},
 	}
 	on = g.onPodCommand(command)

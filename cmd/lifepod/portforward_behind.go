@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/lifepod/lifepod/control/client"
-	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/manifest"
 )
@@ -134,10 +133,10 @@ func (s selecting) ready(pods []*client.Pod) (*client.Pod, error) {
 	for _, pod := range pods {
 		switch {
 		case pod.Namespace != s.namespace || !s.labels.Matches(labels.Set(pod.Labels)):
-		case show.IsReady(pod.Pod) && pod.DeletionTimestamp == nil:
+		case client.IsReady(pod.Pod) && pod.DeletionTimestamp == nil:
 			return pod, nil
 		default:
-			others = append(others, pod.Name+" is "+show.Status(pod.Pod))
+			others = append(others, pod.Name+" is "+client.Status(pod.Pod))
 		}
 	}
 	if len(others) == 0 {

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifepod/lifepod/control/client"
-	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/pathwatch"
 	"github.com/lifepod/lifepod/internal/plain"
@@ -52,7 +51,7 @@ func newPsCommand(g *global) *cobra.Command {
 			} else if err == nil {
 				err = f.once(command, c)
 			}
-			return interrupted(command.Context(), err)
+			return err
 		},
 	}
 	f.add(command)
@@ -179,14 +178,14 @@ func (f *psFlags) print(command *cobra.Command, pods []*v1.Pod) error {
 		fmt.Fprintln(command.ErrOrStderr(), "no pod runs")
 		return nil
 	}
-	heads, row := show.Columns, show.Row
+	heads, row := client.Columns, client.Row
 	switch {
 	case f.ended && f.output == "wide":
-		heads, row = show.AllWideColumns, show.AllWideRow
+		heads, row = client.AllWideColumns, client.AllWideRow
 	case f.ended:
-		heads, row = show.AllColumns, show.AllRow
+		heads, row = client.AllColumns, client.AllRow
 	case f.output == "wide":
-		heads, row = show.WideColumns, show.WideRow
+		heads, row = client.WideColumns, client.WideRow
 	}
 	var rows [][]string
 	if !f.headerless {
@@ -195,7 +194,7 @@ func (f *psFlags) print(command *cobra.Command, pods []*v1.Pod) error {
 	for _, p := range pods {
 		rows = append(rows, row(p, time.Now()))
 	}
-	return show.TableLike(out, &f.table, rows)
+	return client.TableLike(out, &f.table, rows)
 }
 
 func printNames(out io.Writer, pods []*v1.Pod, format string) (err error) {

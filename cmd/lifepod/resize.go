@@ -44,7 +44,7 @@ requests stay as they are unless --requests says otherwise.`,
 			if err == nil {
 				err = f.resize(ctx, pod, limits, requests)
 			}
-			return interrupted(ctx, err)
+			return err
 		},
 	}
 	on = g.onPodCommand(command)

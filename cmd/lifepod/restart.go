@@ -44,7 +44,7 @@ It waits until the containers have started again, unless --no-wait.`,
 			if err == nil {
 				err = wait.restart(ctx, pod, container, graceful)
 			}
-			return interrupted(ctx, err)
+			return err
 		},
 	}
 	on = g.onPodCommand(command)

@@ -25,7 +25,7 @@ func newRmCommand(g *global) *cobra.Command {
 				case err == nil:
 					return fmt.Errorf("pod %s has not ended: lifepod stop ends it", name)
 				case !is || !left.Over:
-					return interrupted(command.Context(), err)
+					return err
 				}
 				if err := left.Forget(); err != nil {
 					return err
@@ -53,7 +53,7 @@ func newPruneCommand(g *global) *cobra.Command {
 			}
 			pods, _, err := c.Pods(command.Context())
 			if err != nil {
-				return interrupted(command.Context(), err)
+				return err
 			}
 			ended, failed := w.of(nil, c.Ended(pods, c.Unattended(pods)))
 			for _, p := range ended.left {

@@ -59,7 +59,6 @@ func newRootCommand(began time.Time, code *int) *cobra.Command {
 		newImageCommand(g.openImages, g.completeImage), newTopCommand(g),
 		newDoctorCommand(g.doctorHost()),
 		newExplainCommand(), newDocsCommand(), newExampleCommand(newRunCommand(g, began, code), newSimCommand(g, g.journal, code)),
-		newDownCommand(g),
 		newVersionCommand(),
 	)
 	root.AddCommand(newControlCommands(g, code)...)

@@ -15,12 +15,7 @@ import (
 func newSimCommand(g *global, open journals, code *int) *cobra.Command {
 	command := simulation.New(code)
 	command.AddCommand(newSimRecordCommand(open))
-	for _, c := range append(command.Commands(), command) {
-		simulate := c.RunE
-		c.RunE = func(c *cobra.Command, args []string) error {
-			return interrupted(c.Context(), simulate(c, args))
-		}
-	}
+	interruptible(append(command.Commands(), command)...)
 	command.AddCommand(realtime.NewServe(), realtime.NewNodes(g.logger)) // a signal is how they end
 	return command
 }

@@ -21,7 +21,6 @@ import (
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/control/client"
-	"github.com/lifepod/lifepod/control/show"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/internal/plain"
 )
@@ -49,16 +48,16 @@ or how many pods there are in a state folder without one.`,
 			case len(args) == 0 && (hasCluster(g.root) || output != ""):
 				return becomeCluster(os.Args[1:])
 			case len(args) == 0:
-				return interrupted(ctx, g.showFolder(command))
+				return g.showFolder(command)
 			}
 			pod, events, err := on.describe(ctx, args[0], output == "")
 			if err != nil {
-				return interrupted(ctx, err)
+				return err
 			}
 			if output != "" {
 				return printObject(command.OutOrStdout(), pod, output)
 			}
-			return show.Describe(command.OutOrStdout(), pod, events, time.Now())
+			return client.Describe(command.OutOrStdout(), pod, events, time.Now())
 		},
 	}
 	on = g.onPodCommand(command)

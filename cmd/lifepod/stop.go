@@ -39,7 +39,7 @@ shorter --grace, or with --force.`,
 			pod, err := on.find(ctx, args[0])
 			var left *client.UnattendedError
 			if errors.As(err, &left) && left.Command == unattended.Run {
-				return interrupted(ctx, g.stopUnattended(command, left.Pod, control.StopRequest(seconds), &wait))
+				return g.stopUnattended(command, left.Pod, control.StopRequest(seconds), &wait)
 			}
 			if err == nil {
 				err = pod.Stop(ctx, seconds)
@@ -47,7 +47,7 @@ shorter --grace, or with --force.`,
 			if err == nil {
 				err = wait.wait(ctx, pod.Wait)
 			}
-			return interrupted(ctx, err)
+			return err
 		},
 	}
 	on = g.onPodCommand(command)

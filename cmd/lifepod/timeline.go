@@ -54,7 +54,7 @@ as one: who began each restart, what all waited for, and for whom.`,
 			if err != nil {
 				return err
 			}
-			return interrupted(command.Context(), t.show(command, source))
+			return t.show(command, source)
 		},
 	}
 	flags := command.Flags()
@@ -170,7 +170,7 @@ func sendSpans(ctx context.Context, out io.Writer, charts []*timeline.Chart) err
 		return err
 	}
 	for _, c := range charts {
-		fmt.Fprintf(out, "%s is trace %s\n", timeline.Line(c.Title()), telemetry.TraceOf(c))
+		fmt.Fprintf(out, "%s is trace %s\n", plain.Line(c.Title()), telemetry.TraceOf(c))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/internal/commandline"
 	"github.com/lifepod/lifepod/worker/criconfig"
 )
@@ -48,7 +48,7 @@ set, by which the kubelet evicts, and which a limit is about).`,
 				if err != nil {
 					return err
 				}
-				return show.Table(command.OutOrStdout(), []string{"NAMESPACE", "POD", "CONTAINER", "CPU", "MEMORY"}, topRows(before, now, wanted))
+				return client.Table(command.OutOrStdout(), []string{"NAMESPACE", "POD", "CONTAINER", "CPU", "MEMORY"}, topRows(before, now, wanted))
 			})
 		},
 	}

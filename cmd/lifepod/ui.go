@@ -35,8 +35,7 @@ its port: ssh -L 8080:127.0.0.1:PORT MACHINE, and open the link with port 8080.`
 				return err
 			}
 			fmt.Fprintln(command.OutOrStdout(), server.Link())
-			ctx := command.Context()
-			return interrupted(ctx, server.Serve(ctx))
+			return server.Serve(command.Context())
 		},
 	}
 	command.Flags().StringVar(&listen, "listen", ui.AnyPort, "`address:port` of this machine alone; port 0 is a free one")
@@ -62,33 +61,25 @@ func pageOf(g *global, kubeconfig string) (c ui.Config, err error) {
 	return c, err
 }
 
-// servePage serves the page beside a command, until stop is called, and says where.
-func servePage(g *global, command *cobra.Command) (stop func(), err error) {
+// besidePage does something, with a page beside it, and says where that is, if it is wanted.
+func besidePage(g *global, command *cobra.Command, wanted bool, do func() error) error {
+	if !wanted {
+		return do()
+	}
 	c, err := pageOf(g, "")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	server, err := ui.Listen(c, ui.AnyPort)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	defer server.Close()
 	fmt.Fprintln(command.ErrOrStderr(), "page: "+server.Link())
 	go func() {
 		if err := server.Serve(command.Context()); err != nil {
 			c.Log.Warn("the page ended", "err", err)
 		}
 	}()
-	return server.Close, nil
-}
-
-// besidePage does something, with a page beside it if that is wanted.
-func besidePage(g *global, command *cobra.Command, wanted bool, do func() error) error {
-	if wanted {
-		stop, err := servePage(g, command)
-		if err != nil {
-			return err
-		}
-		defer stop()
-	}
 	return do()
 }

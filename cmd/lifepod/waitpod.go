@@ -36,7 +36,7 @@ as kubectl wait does. Exit code 124: it has not come within --timeout.`,
 				w := waiting{timeout: timeout, until: wanted}
 				err = w.wait(ctx, func(ctx context.Context) error { return awaitPod(ctx, pod, wanted, is) })
 			}
-			return interrupted(ctx, err)
+			return err
 		},
 	}
 	on = g.onPodCommand(command)

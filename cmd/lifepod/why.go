@@ -72,7 +72,7 @@ kubectl lifepod why reads those of a cluster's nodes.`,
 			if err == nil && f.trouble && f.exitCode {
 				*code = 1
 			}
-			return interrupted(command.Context(), err)
+			return err
 		},
 	}
 	flags := command.Flags()

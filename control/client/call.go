@@ -52,7 +52,7 @@ func (p *Pod) send(ctx context.Context, method, path string, body any) (*http.Re
 	}
 	response, err := p.http.Do(request)
 	if err != nil {
-		return nil, plain(ctx, err)
+		return nil, withoutURL(ctx, err)
 	}
 	if response.StatusCode < http.StatusBadRequest {
 		return response, nil
@@ -70,8 +70,8 @@ func (goneError) Error() string { return "the pod's lifepod has ended: lifepod p
 // Is fs.ErrNotExist: its socket is no more.
 func (goneError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// plain is an error without the URL that means nothing to the user.
-func plain(ctx context.Context, err error) error {
+// withoutURL is an error without the URL that means nothing to the user.
+func withoutURL(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

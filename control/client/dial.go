@@ -4,8 +4,6 @@ import (
 	"context"
 	"net"
 	"strconv"
-
-	"github.com/lifepod/lifepod/internal/netns"
 )
 
 // Dial connects to a TCP port in the pod's network, also to what listens there on the loopback address alone.
@@ -18,7 +16,7 @@ func (p *Pod) Dial(ctx context.Context, port int32) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(loopback, strconv.Itoa(int(port))))
 	}
 	var conn net.Conn
-	err = netns.Do(id, func() (err error) {
+	err = id.InNetwork(func() (err error) {
 		if conn, err = at("127.0.0.1"); err != nil {
 			if other, otherErr := at("::1"); otherErr == nil {
 				conn, err = other, nil

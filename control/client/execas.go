@@ -24,7 +24,6 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/lifepod/lifepod/control"
-	"github.com/lifepod/lifepod/control/filecopy"
 	"github.com/lifepod/lifepod/internal/pidfd"
 	"github.com/lifepod/lifepod/worker/handler"
 )
@@ -43,7 +42,7 @@ func (p *Pod) ExecAs(ctx context.Context, socket, container, user string, comman
 	if err != nil {
 		return 0, err
 	}
-	tree, err := filecopy.Open(own)
+	tree, err := OpenTree(own)
 	if err != nil {
 		return 0, err
 	}

@@ -33,7 +33,7 @@ import (
 	"time"
 
 	"github.com/lifepod/lifepod/internal/prove"
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 )
 
 const document = "docs/reports/kubelet-bugs.md"
@@ -199,8 +199,8 @@ func lead(ctx context.Context, seed int, limit prove.Limit) error {
 	sums, err := prove.Lead(ctx, ".", seed, limit)
 	total := 0
 	for _, folder := range prove.Folders(sums) {
-		counts.Print(os.Stdout, folder, sums[folder])
-		total += sums[folder][counts.Lives]
+		walks.Print(os.Stdout, folder, sums[folder])
+		total += sums[folder][walks.Lives]
 	}
 	took := time.Since(began)
 	fmt.Printf("%d lives in %s, %.0f a second, seed %d\n", total, took.Round(time.Second), float64(total)/took.Seconds(), seed)

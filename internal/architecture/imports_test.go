@@ -33,7 +33,7 @@ var rules = []rule{
 	{
 		reason: "k8s.io/kubernetes is a large internal library: only the manifest reader (defaults and validation) and the control plane use it",
 		applies: func(ours string) bool {
-			return ours != module+"/node" && !anyOf(ours, module+"/manifest", module+"/cluster", module+"/cmd", module+"/run", module+"/down", module+"/e2e", module+"/bench", module+"/node/source", module+"/sim/scenario/file", module+"/sim/command", module+"/sim/endpoint", module+"/sim/live", module+"/sim/nodes", module+"/lifepodtest")
+			return ours != module+"/node" && !anyOf(ours, module+"/manifest", module+"/cluster", module+"/cmd", module+"/run", module+"/e2e", module+"/bench", module+"/node/source", module+"/sim/scenario/file", module+"/sim/command", module+"/sim/endpoint", module+"/sim/live", module+"/sim/nodes", module+"/lifepodtest")
 		},
 		forbidden: func(dep string) bool { return below(dep, kubernetes) },
 	},

@@ -26,7 +26,7 @@ var notState = []string{
 // so nobody may name a file in a state folder elsewhere.
 func TestStateFolder(t *testing.T) {
 	files := 0
-	for _, dir := range []string{"bundle", "cluster", "cmd", "control", "down", "host", "leftovers", "node", "run", "unattended", "worker"} {
+	for _, dir := range []string{"bundle", "cluster", "cmd", "control", "host", "leftovers", "node", "run", "unattended", "worker"} {
 		assert.Must(t, filepath.WalkDir(filepath.Join("../..", dir), func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:

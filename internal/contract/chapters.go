@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	files "github.com/lifepod/lifepod/docs/contract"
-	chinese "github.com/lifepod/lifepod/docs/zh/contract"
+	"github.com/lifepod/lifepod/docs"
 	"github.com/lifepod/lifepod/internal/sentence"
 )
 
@@ -23,7 +22,13 @@ type Chapter struct {
 }
 
 // Chapters are all chapters in the order of README.md.
-func Chapters() ([]Chapter, error) { return readChapters(files.Files) }
+func Chapters() ([]Chapter, error) { return readChapters(files()) }
+
+// files are those below docs/contract.
+func files() fs.FS {
+	below, _ := fs.Sub(docs.Contract, "contract") // the path is valid
+	return below
+}
 
 // Rules are all rules in the contract's order.
 func Rules() ([]Rule, error) {
@@ -116,16 +121,16 @@ type Word struct {
 
 // Words are those of words.md, in a language.
 func Words(language sentence.Language) ([]Word, error) {
-	data, err := files.Files.ReadFile("words.md")
+	file := "contract/words.md"
+	if language == sentence.Chinese {
+		file = "zh/contract/words.md"
+	}
+	data, err := docs.Contract.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the contract: %w", err)
 	}
-	text := string(data)
-	if language == sentence.Chinese {
-		text = chinese.Words
-	}
 	var words []Word
-	for _, section := range strings.Split(text, "\n## ")[1:] {
+	for _, section := range strings.Split(string(data), "\n## ")[1:] {
 		heading, text, _ := strings.Cut(section, "\n")
 		words = append(words, Word{Names: strings.Split(heading, ", "), Text: strings.TrimSpace(text)})
 	}

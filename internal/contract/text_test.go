@@ -14,7 +14,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	files "github.com/lifepod/lifepod/docs/contract"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -45,7 +44,7 @@ func TestAreas(t *testing.T) {
 // TestEveryFileIsAChapter: a file that README.md does not list is read by nobody.
 func TestEveryFileIsAChapter(t *testing.T) {
 	chapters := assert.Get(Chapters()).Must(t)
-	assert.Must(t, fs.WalkDir(files.Files, ".", func(file string, entry fs.DirEntry, err error) error {
+	assert.Must(t, fs.WalkDir(files(), ".", func(file string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() && file != "README.md" && file != "words.md" && !slices.ContainsFunc(chapters, func(c Chapter) bool { return c.File == file }) {
 			t.Errorf("README.md does not list %s", file)
 		}
@@ -57,11 +56,11 @@ var link = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
 
 // TestLinks: each link of the contract leads to a file, and to a heading in it.
 func TestLinks(t *testing.T) {
-	assert.Must(t, fs.WalkDir(files.Files, ".", func(file string, entry fs.DirEntry, err error) error {
+	assert.Must(t, fs.WalkDir(files(), ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := fs.ReadFile(files.Files, file)
+		text, err := fs.ReadFile(files(), file)
 		if err != nil {
 			return err
 		}

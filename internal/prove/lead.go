@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 )
 
 // leader has each processor run the next process of the course that has come least far.
@@ -90,7 +90,7 @@ func (c *course) behind(other *course) bool {
 	if c.running != other.running {
 		return c.running < other.running
 	}
-	return c.sum[counts.Lives]*other.Share < other.sum[counts.Lives]*c.Share
+	return c.sum[walks.Lives]*other.Share < other.sum[walks.Lives]*c.Share
 }
 
 // file files a run that has ended, and sums up those that were waiting for it.
@@ -106,16 +106,16 @@ func (l *leader) file(c *course, i int, r outcome) {
 		}
 		delete(c.ended, c.summed)
 		if r.err == nil {
-			r.err = counts.Add(c.sum, bytes.NewReader(r.log))
+			r.err = walks.Add(c.sum, bytes.NewReader(r.log))
 		}
 		if r.err != nil {
 			c.failed = r
 		}
-		if r.err != nil || l.limit.Lives > 0 && c.sum[counts.Lives] >= l.limit.Lives*c.Share/1000 {
+		if r.err != nil || l.limit.Lives > 0 && c.sum[walks.Lives] >= l.limit.Lives*c.Share/1000 {
 			c.over = true
 			c.end() // runs beyond it
 			if r.err != nil && l.progress != nil {
-				fmt.Fprintf(l.progress, "%s: a walk failed after %d lives, which is told when the other walks have ended\n", c.Folder, c.sum[counts.Lives])
+				fmt.Fprintf(l.progress, "%s: a walk failed after %d lives, which is told when the other walks have ended\n", c.Folder, c.sum[walks.Lives])
 			}
 			return
 		}
@@ -132,7 +132,7 @@ func (c *course) verdict(seed int) error {
 	if err := c.failed.err; err != nil {
 		return fmt.Errorf("%s%w; again: go test ./%s -run '%s' %s", withoutNoise(c.failed.log), err, c.Folder, c.Tests, strings.Join(c.flags(seed+c.summed), " "))
 	}
-	if unreached := counts.Unreached(c.sum); c.sum[counts.Lives] >= enough && len(unreached) > 0 {
+	if unreached := walks.Unreached(c.sum); c.sum[walks.Lives] >= enough && len(unreached) > 0 {
 		return fmt.Errorf("no walk of %s came by %q: the walks do not prove what they should", c.Folder, unreached)
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 
 	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/contract"
-	"github.com/lifepod/lifepod/internal/prove/counts"
+	"github.com/lifepod/lifepod/internal/prove/walks"
 )
 
 const root = "../.."
@@ -124,7 +124,7 @@ func TestSameLives(t *testing.T) {
 	l.leadBy(4)
 	for c, want := range map[*course]int{few: 20, many: 140} {
 		err := c.verdict(1)
-		assert.True(t, err == nil && c.sum[counts.Lives] == want, "%d lives, %v; want %d", c.sum[counts.Lives], err, want)
+		assert.True(t, err == nil && c.sum[walks.Lives] == want, "%d lives, %v; want %d", c.sum[walks.Lives], err, want)
 	}
 }
 
@@ -134,6 +134,6 @@ func TestFirstFailure(t *testing.T) {
 	l := &leader{limit: Limit{Lives: 200}, courses: []*course{fails, other}}
 	l.leadBy(4)
 	assert.ErrorContains(t, fmt.Sprintf("-rapid.seed=%d ", 7+3), fails.verdict(7), "the verdict is")
-	assert.True(t, fails.sum[counts.Lives] == 30 && other.sum[counts.Lives] == 100 && other.verdict(7) == nil,
-		"%d lives before the failure, %d in the other course", fails.sum[counts.Lives], other.sum[counts.Lives])
+	assert.True(t, fails.sum[walks.Lives] == 30 && other.sum[walks.Lives] == 100 && other.verdict(7) == nil,
+		"%d lives before the failure, %d in the other course", fails.sum[walks.Lives], other.sum[walks.Lives])
 }

@@ -170,9 +170,9 @@ var fields = map[string]treatment{
 	"shutdownGracePeriodByPodPriority":           honoured("roster: B-SHD-3"),
 
 	// Network.
-	"clusterDomain":          honoured("worker/netidentity"),
-	"clusterDNS":             honoured("worker/netidentity"),
-	"resolvConf":             honoured("worker/netidentity"),
+	"clusterDomain":          honoured("worker/criconfig"),
+	"clusterDNS":             honoured("worker/criconfig"),
+	"resolvConf":             honoured("worker/criconfig"),
 	"podCIDR":                honoured("node: without a cluster"),
 	"hairpinMode":            harmless("the bridge is the CNI plugin's"),
 	"makeIPTablesUtilChains": honoured("node"),

@@ -20,9 +20,9 @@ func WriteComparison(w io.Writer, c *timeline.Comparison, o TextOptions) error {
 		labels = append(labels, stepLabel(&s))
 	}
 	const columns = 3
-	names := []string{timeline.Line(c.A.Name), timeline.Line(c.B.Name)}
+	names := []string{plain.Line(c.A.Name), plain.Line(c.B.Name)}
 	if c.A.Namespace != c.B.Namespace || c.A.Name == c.B.Name {
-		names = []string{timeline.Line(c.A.FullName()), timeline.Line(c.B.FullName())}
+		names = []string{plain.Line(c.A.FullName()), plain.Line(c.B.FullName())}
 	}
 	column := 8 // a duration, and a space
 	for _, n := range names {
@@ -53,9 +53,9 @@ func WriteComparison(w io.Writer, c *timeline.Comparison, o TextOptions) error {
 
 func stepLabel(s *timeline.Compared) string {
 	if s.Critical {
-		return timeline.Line(s.Label) + " *"
+		return plain.Line(s.Label) + " *"
 	}
-	return timeline.Line(s.Label)
+	return plain.Line(s.Label)
 }
 
 func (p *page) took(d *time.Duration) string {

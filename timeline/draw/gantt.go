@@ -96,7 +96,7 @@ func (p *page) several(charts []*timeline.Chart) {
 	last, first := timeline.Slowest(charts)
 	var labels []string
 	for _, c := range charts {
-		labels = append(labels, timeline.Line(shortest(c, charts)))
+		labels = append(labels, plain.Line(shortest(c, charts)))
 	}
 	p.fit(labels)
 	p.ticks()
@@ -138,7 +138,7 @@ func headline(c *timeline.Chart) string {
 	if c.Pod.Node != "" {
 		text = c.Language.Say("%s on %s", text, c.Pod.Node)
 	}
-	return timeline.Line(text + c.Language.Word(": ") + state(c))
+	return plain.Line(text + c.Language.Word(": ") + state(c))
 }
 
 // state is the pod's phase, and whether it is gone.
@@ -159,7 +159,7 @@ func reached(c *timeline.Chart) string {
 	if c.Path.To == "now" {
 		return c.Language.Say("not Ready for %s", took)
 	}
-	return timeline.Line(c.Language.Say("%s after %s", c.Language.Word(c.Path.To), took))
+	return plain.Line(c.Language.Say("%s after %s", c.Language.Word(c.Path.To), took))
 }
 
 // name is a row's label.
@@ -167,11 +167,11 @@ func name(l sentence.Language, r *timeline.Row) string {
 	text := r.In(l)
 	switch {
 	case r.Kind == timeline.ProbeRow:
-		return " " + timeline.Line(r.Probe(l))
+		return " " + plain.Line(r.Probe(l))
 	case r.Kind == timeline.ContainerRow && r.Of != "container":
 		text += l.Say(" (%s)", l.Word(r.Of))
 	}
-	return timeline.Line(text)
+	return plain.Line(text)
 }
 
 // shares names what took most of the critical path.
@@ -180,7 +180,7 @@ func (p *page) shares(c *timeline.Chart) {
 	if len(c.Path.Shares) == 0 {
 		return
 	}
-	p.line(p.language.Say("critical path to %s, %s:", timeline.Line(goal(c)), timeline.Took(c.Path.Duration())))
+	p.line(p.language.Say("critical path to %s, %s:", plain.Line(goal(c)), timeline.Took(c.Path.Duration())))
 	for i, s := range c.Path.Shares {
 		if i > 0 && (i == most || s.Percent < least) {
 			break
@@ -198,5 +198,5 @@ func share(l sentence.Language, s *timeline.Share) string {
 	if s.Bytes > 0 {
 		text += l.Say(" (%s, %s)", s.Image, timeline.Size(s.Bytes))
 	}
-	return timeline.Line(text)
+	return plain.Line(text)
 }

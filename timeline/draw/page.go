@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/timeline"
 )
@@ -95,7 +96,7 @@ func hash(text string) string {
 
 func partOf(i int, c *timeline.Chart) Drawing {
 	part := Drawing{
-		ID: "pod-" + strconv.Itoa(i), Name: timeline.Line(c.Title()), Sub: about(c),
+		ID: "pod-" + strconv.Itoa(i), Name: plain.Line(c.Title()), Sub: about(c),
 		Scene: newScene(c.Language, c.Language.Say("timeline of %s", c.Title()), c.Rows, timeline.Together([]*timeline.Chart{c}), c.Begin),
 	}
 	part.Path = pathText(c)
@@ -133,14 +134,14 @@ func stepsOf(l sentence.Language, r *timeline.Row, begin time.Time) (list []Step
 			took += l.Word(", goes on")
 		}
 		list = append(list, StepRow{
-			Row: timeline.Line(r.In(l)), Step: timeline.Line(b.Name(l)), Begin: "+" + timeline.Took(b.Begin.Sub(begin)), Took: took,
+			Row: plain.Line(r.In(l)), Step: plain.Line(b.Name(l)), Begin: "+" + timeline.Took(b.Begin.Sub(begin)), Took: took,
 			Critical: b.Critical, Failed: b.Failed(), Notes: b.Detail(l),
 		})
 	}
 	for _, m := range r.Marks {
-		row := StepRow{Row: timeline.Line(r.In(l)), Step: timeline.Line(m.Name), Begin: "+" + timeline.Took(m.At.Sub(begin)), Failed: m.Failed}
+		row := StepRow{Row: plain.Line(r.In(l)), Step: plain.Line(m.Name), Begin: "+" + timeline.Took(m.At.Sub(begin)), Failed: m.Failed}
 		if m.Text != "" {
-			row.Notes = []timeline.Note{{Text: timeline.Line(m.Text)}}
+			row.Notes = []timeline.Note{{Text: plain.Line(m.Text)}}
 		}
 		list = append(list, row)
 	}

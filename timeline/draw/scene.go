@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/timeline"
 )
@@ -93,7 +94,7 @@ func spanOf(from, to float64) Span {
 // newScene draws rows over an axis; begin is what times are counted from.
 func newScene(l sentence.Language, name string, rows []timeline.Row, axis *timeline.Axis, begin time.Time) *Scene {
 	const ticks, lastWithin = 8, 0.93
-	s := &Scene{Name: timeline.Line(name), Height: axisHeight + laneHeight*len(rows)}
+	s := &Scene{Name: plain.Line(name), Height: axisHeight + laneHeight*len(rows)}
 	for _, t := range axis.Ticks(ticks) {
 		anchor := "start"
 		if t.Position > lastWithin {
@@ -112,9 +113,9 @@ func newScene(l sentence.Language, name string, rows []timeline.Row, axis *timel
 }
 
 func laneOf(language sentence.Language, r *timeline.Row, axis *timeline.Axis, begin time.Time, y int) Lane {
-	l := Lane{Label: timeline.Line(r.In(language)), Y: y}
+	l := Lane{Label: plain.Line(r.In(language)), Y: y}
 	if r.Kind == timeline.ContainerRow && r.Of != "container" {
-		l.Of = timeline.Line(language.Word(r.Of))
+		l.Of = plain.Line(language.Word(r.Of))
 	}
 	for i := range r.Bars {
 		l.Bars = append(l.Bars, boxOf(language, &r.Bars[i], axis, begin, y))
@@ -132,7 +133,7 @@ func boxOf(l sentence.Language, b *timeline.Bar, axis *timeline.Axis, begin time
 		Span: spanOf(from, to), Y: y + (laneHeight-barHeight)/2, Height: barHeight, Class: b.Step.Class(), Critical: b.Critical,
 		Failed: b.Failed(), Open: b.Open, Took: timeline.Took(b.Duration()), Detail: b.Detail(l),
 	}
-	box.Title = l.Say("%s: %s, from +%s", timeline.Line(b.Label), box.Took, timeline.Took(b.Begin.Sub(begin)))
+	box.Title = l.Say("%s: %s, from +%s", plain.Line(b.Label), box.Took, timeline.Took(b.Begin.Sub(begin)))
 	if b.Open {
 		box.Title += l.Word(", goes on")
 	}
@@ -150,7 +151,7 @@ func markText(l sentence.Language, r *timeline.Row, m *timeline.Mark, begin time
 	if m.Text != "" {
 		text += l.Word(": ") + m.Text
 	}
-	return timeline.Line(text)
+	return plain.Line(text)
 }
 
 // link joins the bars of the critical path, in the order of time.

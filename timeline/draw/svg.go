@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/timeline"
 )
 
@@ -107,7 +108,7 @@ func newView(charts []*timeline.Chart) view {
 	axis := timeline.Together(charts)
 	if len(charts) == 1 {
 		c := charts[0]
-		v := view{scene: newScene(c.Language, c.Language.Say("timeline of %s", c.Title()), c.Rows, axis, c.Begin), head: timeline.Line(c.Title()), sub: about(c), path: pathText(c)}
+		v := view{scene: newScene(c.Language, c.Language.Say("timeline of %s", c.Title()), c.Rows, axis, c.Begin), head: plain.Line(c.Title()), sub: about(c), path: pathText(c)}
 		v.lines = shareLines(c)
 		return v
 	}
@@ -124,8 +125,8 @@ func newView(charts []*timeline.Chart) view {
 	}
 	l := charts[0].Language
 	v.scene = newScene(l, l.Say("timelines of %s", v.head), rows, axis, axis.Begin)
-	v.sub = timeline.Line(l.Say("slowest: %s, %s after %s", charts[last].Pod.FullName(), timeline.Took(charts[last].Path.At.Sub(charts[first].Path.At)), charts[first].Pod.FullName()))
-	v.path = timeline.Line(charts[last].Pod.FullName()) + l.Word(": ") + pathText(charts[last])
+	v.sub = plain.Line(l.Say("slowest: %s, %s after %s", charts[last].Pod.FullName(), timeline.Took(charts[last].Path.At.Sub(charts[first].Path.At)), charts[first].Pod.FullName()))
+	v.path = plain.Line(charts[last].Pod.FullName()) + l.Word(": ") + pathText(charts[last])
 	v.lines = shareLines(charts[last])
 	return v
 }
@@ -148,7 +149,7 @@ func countText(charts []*timeline.Chart) string {
 	}
 	var names []string
 	for _, c := range charts {
-		names = append(names, timeline.Line(c.Pod.FullName()))
+		names = append(names, plain.Line(c.Pod.FullName()))
 	}
 	return strings.Join(names, ", ")
 }

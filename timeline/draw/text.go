@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lifepod/lifepod/internal/plain"
 	"github.com/lifepod/lifepod/internal/sentence"
 	"github.com/lifepod/lifepod/timeline"
 )
@@ -22,7 +23,7 @@ func about(c *timeline.Chart) string {
 	if c.Pod.Node != "" {
 		text += l.Say(", on %s", c.Pod.Node)
 	}
-	return timeline.Line(text + l.Say(", created %s UTC", c.Begin.UTC().Format(time.DateTime)))
+	return plain.Line(text + l.Say(", created %s UTC", c.Begin.UTC().Format(time.DateTime)))
 }
 
 // shareText is "62 % image pull of main, 2.12s (busybox:1.37, 4.3 MiB)".
@@ -31,12 +32,12 @@ func shareText(l sentence.Language, s *timeline.Share) string {
 	if s.Bytes > 0 {
 		text += l.Say(" (%s, %s)", s.Image, timeline.Size(s.Bytes))
 	}
-	return timeline.Line(text)
+	return plain.Line(text)
 }
 
 // pathText is "Critical path to Ready, 10.3s".
 func pathText(c *timeline.Chart) string {
-	return timeline.Line(c.Language.Say("Critical path to %s, %s", goal(c), timeline.Took(c.Path.Duration())))
+	return plain.Line(c.Language.Say("Critical path to %s, %s", goal(c), timeline.Took(c.Path.Duration())))
 }
 
 // goal is what the critical path leads to.

@@ -21,7 +21,7 @@ type SandboxInput struct {
 	Attempt uint32
 	// CgroupParent is podcgroup's Path.
 	CgroupParent string
-	// Hostname is netidentity's Hostname.Kernel, empty with hostNetwork.
+	// Hostname is HostnameOf's Kernel, empty with hostNetwork.
 	Hostname     string
 	DNS          *runtimeapi.DNSConfig
 	PortMappings []*runtimeapi.PortMapping

@@ -27,26 +27,34 @@ func (b *builder) addEnvFrom() error {
 	return nil
 }
 
-func (b *builder) envFromData(from v1.EnvFromSource) (map[string]string, error) {
+func (b *builder) envFromData(from v1.EnvFromSource) (data map[string]string, err error) {
 	switch {
 	case from.ConfigMapRef != nil:
-		object, err := b.Objects.ConfigMap(b.Pod.Namespace, from.ConfigMapRef.Name)
-		if object == nil || err != nil {
-			return nil, unlessOptional(err, from.ConfigMapRef.Optional)
-		}
-		return object.Data, nil
+		data, _, err = b.data("ConfigMap", from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
 	case from.SecretRef != nil:
-		object, err := b.Objects.Secret(b.Pod.Namespace, from.SecretRef.Name)
-		if object == nil || err != nil {
-			return nil, unlessOptional(err, from.SecretRef.Optional)
-		}
-		data := make(map[string]string, len(object.Data))
-		for key, value := range object.Data {
-			data[key] = string(value)
-		}
-		return data, nil
+		data, _, err = b.data("Secret", from.SecretRef.Name, from.SecretRef.Optional)
 	}
-	return nil, nil
+	return data, err
+}
+
+// data is what a ConfigMap or Secret has for variables; found is false if it is optional and absent.
+func (b *builder) data(kind, name string, optional *bool) (data map[string]string, found bool, err error) {
+	if kind == "ConfigMap" {
+		object, err := b.Objects.ConfigMap(b.Pod.Namespace, name)
+		if object == nil || err != nil {
+			return nil, false, unlessOptional(err, optional)
+		}
+		return object.Data, true, nil
+	}
+	object, err := b.Objects.Secret(b.Pod.Namespace, name)
+	if object == nil || err != nil {
+		return nil, false, unlessOptional(err, optional)
+	}
+	data = make(map[string]string, len(object.Data))
+	for key, value := range object.Data {
+		data[key] = string(value)
+	}
+	return data, true, nil
 }
 
 // resolve reads the source of one variable. Its result is never expanded
@@ -60,37 +68,26 @@ func (b *builder) resolve(from *v1.EnvVarSource) (value string, found bool, err 
 		value, err = b.resource(from.ResourceFieldRef)
 		return value, err == nil, err
 	case from.ConfigMapKeyRef != nil:
-		return b.configMapKey(from.ConfigMapKeyRef)
+		return b.key(originOf(from), from.ConfigMapKeyRef.Optional)
 	case from.SecretKeyRef != nil:
-		return b.secretKey(from.SecretKeyRef)
+		return b.key(originOf(from), from.SecretKeyRef.Optional)
 	case from.FileKeyRef != nil:
 		return b.fileKey(from.FileKeyRef)
 	}
 	return "", true, nil
 }
 
-func (b *builder) configMapKey(ref *v1.ConfigMapKeySelector) (string, bool, error) {
-	object, err := b.Objects.ConfigMap(b.Pod.Namespace, ref.Name)
-	if object == nil || err != nil {
-		return "", false, unlessOptional(err, ref.Optional)
+// key reads a key of a ConfigMap or Secret.
+func (b *builder) key(of origin, optional *bool) (value string, found bool, err error) {
+	data, there, err := b.data(of.kind, of.name, optional)
+	if !there {
+		return "", false, err
 	}
-	value, found := object.Data[ref.Key]
-	if !found && !ptr.Deref(ref.Optional, false) {
-		return "", false, fmt.Errorf("couldn't find key %v in ConfigMap %v/%v", ref.Key, b.Pod.Namespace, ref.Name)
+	value, found = data[of.key]
+	if !found && !ptr.Deref(optional, false) {
+		return "", false, fmt.Errorf("couldn't find key %v in %s %v/%v", of.key, of.kind, b.Pod.Namespace, of.name)
 	}
 	return value, found, nil
-}
-
-func (b *builder) secretKey(ref *v1.SecretKeySelector) (string, bool, error) {
-	object, err := b.Objects.Secret(b.Pod.Namespace, ref.Name)
-	if object == nil || err != nil {
-		return "", false, unlessOptional(err, ref.Optional)
-	}
-	value, found := object.Data[ref.Key]
-	if !found && !ptr.Deref(ref.Optional, false) {
-		return "", false, fmt.Errorf("couldn't find key %v in Secret %v/%v", ref.Key, b.Pod.Namespace, ref.Name)
-	}
-	return string(value), found, nil
 }
 
 // unlessOptional drops the error of a missing object that is optional. It is

@@ -24,12 +24,13 @@ type Progress struct {
 
 // Layer is how far one layer of an image is.
 type Layer struct {
-	Digest string
+	Digest string     `json:"digest"`
+	State  LayerState `json:"state"`
 	// DoneBytes and TotalBytes of the compressed layer.
-	DoneBytes, TotalBytes int64
+	DoneBytes  int64 `json:"doneBytes"`
+	TotalBytes int64 `json:"totalBytes"`
 	// BytesPerSecond came over the last seconds.
-	BytesPerSecond int64
-	State          LayerState
+	BytesPerSecond int64 `json:"bytesPerSecond"`
 }
 
 // LayerState is what a layer is at, in the order in which it comes by them.

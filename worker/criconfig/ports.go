@@ -1,6 +1,7 @@
-package netidentity
+package criconfig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,15 +19,15 @@ import (
 // the scheduler reserves their host ports. A port declared twice is sent once.
 func PortMappings(pod *v1.Pod) []*runtimeapi.PortMapping {
 	var out []*runtimeapi.PortMapping
-	seen := map[mapping]bool{}
+	seen := map[v1.ContainerPort]bool{}
 	add := func(ports []v1.ContainerPort) {
 		for _, port := range ports {
-			key := mapping{port.HostIP, port.HostPort, port.ContainerPort, protocol(port.Protocol)}
-			if seen[key] {
-				continue
+			port.Name, port.Protocol = "", cmp.Or(port.Protocol, v1.ProtocolTCP)
+			if !seen[port] {
+				protocol := runtimeapi.Protocol(runtimeapi.Protocol_value[string(port.Protocol)])
+				out = append(out, &runtimeapi.PortMapping{HostIp: port.HostIP, HostPort: port.HostPort, ContainerPort: port.ContainerPort, Protocol: protocol})
 			}
-			seen[key] = true
-			out = append(out, &runtimeapi.PortMapping{HostIp: key.hostIP, HostPort: key.hostPort, ContainerPort: key.containerPort, Protocol: key.protocol})
+			seen[port] = true
 		}
 	}
 	for _, c := range pod.Spec.InitContainers {
@@ -38,22 +39,6 @@ func PortMappings(pod *v1.Pod) []*runtimeapi.PortMapping {
 		add(c.Ports)
 	}
 	return out
-}
-
-type mapping struct {
-	hostIP                  string
-	hostPort, containerPort int32
-	protocol                runtimeapi.Protocol
-}
-
-func protocol(p v1.Protocol) runtimeapi.Protocol {
-	switch p {
-	case v1.ProtocolUDP:
-		return runtimeapi.Protocol_UDP
-	case v1.ProtocolSCTP:
-		return runtimeapi.Protocol_SCTP
-	}
-	return runtimeapi.Protocol_TCP
 }
 
 // ReleaseAddress gives back what the pod has. The plugin's store (bundle/runtime/ipam)

@@ -1,4 +1,4 @@
-package netidentity
+package criconfig
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package tracing
+package node
 
 import (
 	"context"
@@ -22,52 +22,53 @@ import (
 )
 
 const (
-	// service is who the spans are of; the kubelet's, so that dashboards find a node of lifepod.
-	service = "kubelet"
-	// scope names the spans that lifepod makes itself.
-	scope = "github.com/lifepod/lifepod/node"
+	// tracedService is who the spans are of; the kubelet's, so that dashboards find a node of lifepod.
+	tracedService = "kubelet"
+	// tracedScope names the spans that lifepod makes itself.
+	tracedScope = "github.com/lifepod/lifepod/node"
 	// lastSpans is how long the end of a node may wait for the collector to take the last spans.
 	lastSpans = 2 * time.Second
 )
 
-// Traces are sent to a collector. Its methods may be called concurrently; of nil they
-// change nothing.
-type Traces struct{ provider tracing.TracerProvider }
+// traces are what a node does, sent to an OpenTelemetry collector as spans: calls of the runtime, requests to
+// the API server and to the node's API. Package worker adds the spans of pods. The rules are A-TRC of the contract.
+// Its methods may be called concurrently; of nil they change nothing.
+type traces struct{ provider tracing.TracerProvider }
 
-// New prepares to send spans as a configuration wants it (A-TRC-1), without one as the environment does
+// openTraces prepares to send spans as a configuration wants it (A-TRC-1), without one as the environment does
 // (A-TRC-8); nil if neither does. The collector need not be there: that something can't be sent is logged,
 // also of metrics.
-func New(ctx context.Context, c *v1.TracingConfiguration, node string, log *slog.Logger) (*Traces, error) {
+func openTraces(ctx context.Context, c *v1.TracingConfiguration, node string, log *slog.Logger) (*traces, error) {
 	telemetry.OnFailure(func(err error) { log.Warn("traces or metrics can't be sent", "err", err) })
 	if c == nil {
-		return fromEnvironment(ctx, node)
+		return tracesOfEnvironment(ctx, node)
 	}
 	if telemetry.TracesAsked() {
 		log.Warn("traces are sent as the configuration says (tracing), not as the environment does (OTEL_…)")
 	}
 	provider, err := tracing.NewProvider(ctx, c, nil, []resource.Option{
-		resource.WithAttributes(semconv.ServiceName(service), semconv.HostName(node)),
+		resource.WithAttributes(semconv.ServiceName(tracedService), semconv.HostName(node)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("prepare to send traces: %w", err)
 	}
-	return &Traces{provider}, nil
+	return &traces{provider}, nil
 }
 
-func fromEnvironment(ctx context.Context, node string) (*Traces, error) {
+func tracesOfEnvironment(ctx context.Context, node string) (*traces, error) {
 	to, err := telemetry.OpenTraces(ctx)
 	if to == nil || err != nil {
 		return nil, err
 	}
-	of, err := telemetry.Resource(ctx, service, semconv.HostName(node))
+	of, err := telemetry.Resource(ctx, tracedService, semconv.HostName(node))
 	if err != nil {
 		return nil, err
 	}
-	return &Traces{to.Provider(of)}, nil
+	return &traces{to.Provider(of)}, nil
 }
 
 // Close sends the last spans, as far as the collector takes them soon.
-func (t *Traces) Close(ctx context.Context) {
+func (t *traces) Close(ctx context.Context) {
 	if t == nil {
 		return
 	}
@@ -79,15 +80,15 @@ func (t *Traces) Close(ctx context.Context) {
 }
 
 // Tracer makes spans of what lifepod does itself; nil if nothing is traced.
-func (t *Traces) Tracer() trace.Tracer {
+func (t *traces) Tracer() trace.Tracer {
 	if t == nil {
 		return nil
 	}
-	return t.provider.Tracer(scope)
+	return t.provider.Tracer(tracedScope)
 }
 
 // Span begins a span, which end ends.
-func (t *Traces) Span(ctx context.Context, name string) (within context.Context, end func()) {
+func (t *traces) Span(ctx context.Context, name string) (within context.Context, end func()) {
 	if t == nil {
 		return ctx, func() {}
 	}
@@ -97,7 +98,7 @@ func (t *Traces) Span(ctx context.Context, name string) (within context.Context,
 
 // Calls are options of a connection whose calls are traced and tell the other side of the
 // trace that they are part of (A-TRC-2).
-func (t *Traces) Calls() []grpc.DialOption {
+func (t *traces) Calls() []grpc.DialOption {
 	if t == nil {
 		return nil
 	}
@@ -108,7 +109,7 @@ func (t *Traces) Calls() []grpc.DialOption {
 }
 
 // API is a transport to the API server whose requests are traced (A-TRC-3).
-func (t *Traces) API(next http.RoundTripper) http.RoundTripper {
+func (t *traces) API(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return next
 	}
@@ -117,7 +118,7 @@ func (t *Traces) API(next http.RoundTripper) http.RoundTripper {
 
 // Served traces the requests that a handler of the node's API answers. Of a public one, whom
 // everybody may ask, the client has no say in what is traced (A-TRC-4).
-func (t *Traces) Served(public bool, next http.Handler) http.Handler {
+func (t *traces) Served(public bool, next http.Handler) http.Handler {
 	if t == nil {
 		return next
 	}
@@ -128,7 +129,7 @@ func (t *Traces) Served(public bool, next http.Handler) http.Handler {
 	if public {
 		options = append(options, otelhttp.WithPublicEndpointFn(func(*http.Request) bool { return true }))
 	}
-	return otelhttp.NewHandler(next, service, options...)
+	return otelhttp.NewHandler(next, tracedService, options...)
 }
 
 // routeOf names a span by the path as the node's API has it, with names for what differs:

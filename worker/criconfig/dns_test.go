@@ -1,4 +1,4 @@
-package netidentity
+package criconfig
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ var (
 		Host: ResolvConf{Servers: []string{"127.0.0.53"}, Searches: []string{"lan"}, Options: []string{"edns0"}},
 		Pod:  ResolvConf{Servers: []string{"192.0.2.53"}, Searches: []string{"lan"}, Options: []string{"edns0"}},
 	}
-	testCluster = Cluster{DNS: []string{"10.96.0.10"}, Domain: "cluster.local"}
+	testCluster = ClusterDNS{DNS: []string{"10.96.0.10"}, Domain: "cluster.local"}
 )
 
 func numbered(format string, n int) []string {
@@ -37,7 +37,7 @@ func TestDNS(t *testing.T) {
 	tests := []struct {
 		name     string
 		spec     func(*v1.PodSpec)
-		cluster  Cluster
+		cluster  ClusterDNS
 		resolver *Resolver
 		want     *runtimeapi.DNSConfig
 		warnings []lifecycle.Warning
@@ -51,7 +51,7 @@ func TestDNS(t *testing.T) {
 			want: &runtimeapi.DNSConfig{Servers: []string{"192.0.2.53"}, Searches: []string{"lan"}, Options: []string{"edns0"}},
 		},
 		{
-			name: "A-NET-3 ClusterFirst without a cluster is Default, without a warning", cluster: Cluster{Domain: "cluster.local", Absent: true},
+			name: "A-NET-3 ClusterFirst without a cluster is Default, without a warning", cluster: ClusterDNS{Domain: "cluster.local", Absent: true},
 			want: &runtimeapi.DNSConfig{Servers: []string{"192.0.2.53"}, Searches: []string{"lan"}, Options: []string{"edns0"}},
 		},
 		{
@@ -136,7 +136,7 @@ func TestDNS(t *testing.T) {
 			if tc.resolver != nil {
 				resolver = *tc.resolver
 			}
-			got, warnings := DNS(testPod(tc.spec), tc.cluster, resolver)
+			got, warnings := DNS(networkPod(tc.spec), tc.cluster, resolver)
 			assert.Deep(t, "DNS", tc.want, got, protocmp.Transform())
 			assert.Deep(t, "warnings", tc.warnings, warnings)
 		})
@@ -158,11 +158,11 @@ func TestDNSSearchLengths(t *testing.T) {
 func TestDNSLeavesTheResolverAlone(t *testing.T) {
 	resolver := Resolver{Pod: ResolvConf{Servers: make([]string, 1, 8), Options: make([]string, 1, 8)}}
 	resolver.Pod.Servers[0], resolver.Pod.Options[0] = "192.0.2.53", "ndots:1"
-	pod := testPod(func(s *v1.PodSpec) {
+	pod := networkPod(func(s *v1.PodSpec) {
 		s.DNSPolicy = v1.DNSDefault
 		s.DNSConfig = &v1.PodDNSConfig{Options: []v1.PodDNSConfigOption{{Name: "ndots", Value: new("9")}}}
 	})
-	DNS(pod, Cluster{}, resolver)
+	DNS(pod, ClusterDNS{}, resolver)
 	assert.Equal(t, "ndots:1", resolver.Pod.Options[0], "the option of the shared resolver")
 }
 

@@ -1,4 +1,4 @@
-package netidentity
+package criconfig
 
 import (
 	"fmt"
@@ -19,8 +19,8 @@ const (
 	maxSearchName  = 253
 )
 
-// Cluster is the DNS service of a cluster.
-type Cluster struct {
+// ClusterDNS is the DNS service of a cluster.
+type ClusterDNS struct {
 	DNS    []string
 	Domain string
 	Absent bool // there is no cluster, whose DNS a pod could miss
@@ -28,7 +28,7 @@ type Cluster struct {
 
 // DNS computes a pod's resolver configuration (A-NET-3) and what the user
 // should be warned of. Options keep their order, where Kubernetes has none.
-func DNS(pod *v1.Pod, cluster Cluster, resolver Resolver) (*runtimeapi.DNSConfig, []lifecycle.Warning) {
+func DNS(pod *v1.Pod, cluster ClusterDNS, resolver Resolver) (*runtimeapi.DNSConfig, []lifecycle.Warning) {
 	var warnings []lifecycle.Warning
 	conf := nodeConf(pod, resolver)
 	switch policy := effectivePolicy(pod); {

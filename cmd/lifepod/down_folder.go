@@ -1,4 +1,4 @@
-package down
+package main
 
 import (
 	"context"
@@ -24,41 +24,38 @@ import (
 	"github.com/lifepod/lifepod/unattended"
 )
 
-// Options say what ends, and how.
-type Options struct {
-	Root  string
-	Purge bool           // what is on disk as well
-	Grace *time.Duration // replaces the grace of each pod; nil: each pod keeps its own
-	Log   *slog.Logger
+// downOptions say what of a state folder without a cluster ends, and how.
+type downOptions struct {
+	root  string
+	purge bool           // what is on disk as well
+	grace *time.Duration // replaces the grace of each pod; nil: each pod keeps its own
+	log   *slog.Logger
 }
-
-// closeTimeout is how long the runtime may take to stop.
-const closeTimeout = 30 * time.Second
 
 // endsWithin is how long a lifepod whose last pod has ended may take to let go of the folder: after lifepod stop nobody wants to wait for it.
 const endsWithin = 2 * time.Second
 
-// Run ends all pods of a state folder that nobody attends to, and says what it did. It
+// endFolder ends all pods of a state folder that nobody attends to, and says what it did. It
 // refuses while a lifepod uses the folder.
-func Run(ctx context.Context, o Options) (string, error) {
+func endFolder(ctx context.Context, o downOptions) (string, error) {
 	if os.Geteuid() != 0 {
 		return "", errors.New("only root may end pods: run it with sudo")
 	}
-	paths, err := bundle.Locate(o.Root, "")
+	paths, err := bundle.Locate(o.root, "")
 	if err != nil {
 		return "", err
 	}
 	if !isRoot(paths.Root) {
-		return endLost(ctx, paths, o.Purge)
+		return endLost(ctx, paths, o.purge)
 	}
-	release, err := Exclude(paths)
+	release, err := excludeLifepods(paths)
 	for until := time.Now().Add(endsWithin); errors.Is(err, bundle.ErrInUse) && time.Now().Before(until) && ctx.Err() == nil; {
 		time.Sleep(endsWithin / 40)
-		release, err = Exclude(paths)
+		release, err = excludeLifepods(paths)
 	}
 	if errors.Is(err, bundle.ErrInUse) {
 		return "", fmt.Errorf("a lifepod uses %s: end it first; %s lists its pods, %s ends one", paths.Root,
-			bundle.Command(o.Root, "ps"), bundle.Command(o.Root, "stop POD"))
+			bundle.Command(o.root, "ps"), bundle.Command(o.root, "stop POD"))
 	}
 	if err == nil {
 		err = release() // the runtime wants it for itself
@@ -66,7 +63,7 @@ func Run(ctx context.Context, o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pods, err := EndPods(ctx, paths, o)
+	pods, err := endPods(ctx, paths, o)
 	if err != nil {
 		return "", err
 	}
@@ -79,11 +76,11 @@ func Run(ctx context.Context, o Options) (string, error) {
 	}
 	if stay := elsewhere(paths); len(stay) > 0 {
 		did += " Pods on another runtime stay: " + strings.Join(stay, ", ") + "."
-		if o.Purge {
+		if o.purge {
 			return "", fmt.Errorf("%s Their files are not removed: end them first", did)
 		}
 	}
-	if !o.Purge {
+	if !o.purge {
 		return did, nil
 	}
 	removed, err := purge(paths)
@@ -105,7 +102,7 @@ func isRoot(folder string) bool {
 
 // elsewhere names the pods on other runtimes, which are not the root's to end.
 func elsewhere(paths bundle.Paths) (names []string) {
-	for _, p := range slices.Concat(run.Left(paths.Root), node.Left(paths.Root)) {
+	for _, p := range leftIn(paths.Root) {
 		if p.Endpoint != "unix://"+paths.Socket() {
 			names = append(names, fmt.Sprintf("%s (%s)", p.FullName(), p.Endpoint))
 		}
@@ -113,29 +110,42 @@ func elsewhere(paths bundle.Paths) (names []string) {
 	return names
 }
 
-// EndPods ends what runs on the root's runtime, each pod as its own lifepod would have.
-func EndPods(ctx context.Context, paths bundle.Paths, o Options) (n int, err error) {
+// endPods ends what runs on the root's runtime, each pod as its own lifepod would have.
+func endPods(ctx context.Context, paths bundle.Paths, o downOptions) (n int, err error) {
 	if len(paths.LiveSandboxes()) == 0 {
 		return 0, nil
 	}
-	runtime, err := host.Open(ctx, paths.Root, "", o.Log)
+	runtime, err := host.Open(ctx, paths.Root, "", o.log)
 	if err != nil {
 		return 0, err
 	}
-	defer func() {
-		closing, done := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-		defer done()
-		err = errors.Join(err, runtime.Close(closing))
-	}()
+	defer func() { err = errors.Join(err, closeRuntime(ctx, runtime)) }()
 	return unattended.Ending{
 		Kept:  slices.Concat(run.Kept(runtime.Root, runtime.Endpoint), node.Kept(runtime.Root, runtime.Endpoint)),
-		Grace: o.Grace, Because: "lifepod down", Log: o.Log,
+		Grace: o.grace, Because: "lifepod down", Log: o.log,
 	}.End(ctx, runtime)
+}
+
+// excludeLifepods keeps lifepods from a root until release is called. It fails with
+// [bundle.ErrInUse] while one uses it, also one whose pods are on another runtime.
+func excludeLifepods(paths bundle.Paths) (release func() error, err error) {
+	release, err = paths.Exclude()
+	if err != nil {
+		return nil, err
+	}
+	used, err := leftovers.InUse(host.LeftoverPlace(paths))
+	if err == nil && (used || node.Running(paths.Root)) {
+		err = fmt.Errorf("%s: %w", paths.Root, bundle.ErrInUse)
+	}
+	if err != nil {
+		return nil, errors.Join(err, release())
+	}
+	return release, nil
 }
 
 // removeRest removes what pods had beside their processes: folders, records, addresses.
 func removeRest(ctx context.Context, paths bundle.Paths) (err error) {
-	release, err := Exclude(paths)
+	release, err := excludeLifepods(paths)
 	if err != nil {
 		return err
 	}
@@ -151,7 +161,7 @@ func removeRest(ctx context.Context, paths bundle.Paths) (err error) {
 // purge removes what is lifepod's of a state folder, and the folder if nothing else is
 // in it. It says what it did.
 func purge(paths bundle.Paths) (string, error) {
-	release, err := Exclude(paths)
+	release, err := excludeLifepods(paths)
 	if err != nil {
 		return "", err
 	}

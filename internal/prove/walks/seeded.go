@@ -1,5 +1,4 @@
-// Package seeded runs the tests of packages with random walks.
-package seeded
+package walks
 
 import (
 	"flag"
@@ -7,7 +6,7 @@ import (
 	"testing"
 )
 
-// Main runs the tests, for TestMain. Random walks go the same way each time, so that a failure is of the change at hand, unless
+// Main runs the tests of a package with random walks, for TestMain. Random walks go the same way each time, so that a failure is of the change at hand, unless
 // -rapid.seed says otherwise: make soak walks others (-rapid.seed=0). A failing walk prints its seed, which is all that is needed to
 // walk it again. usual has flags that hold unless the command line has them.
 func Main(m *testing.M, usual map[string]string) {

@@ -9,12 +9,11 @@ import (
 	"testing"
 
 	"github.com/lifepod/lifepod/internal/assert"
-	"github.com/lifepod/lifepod/internal/netns"
 	"github.com/lifepod/lifepod/internal/pidfd"
 )
 
 // A program that is started there is in the process's network; once that has ended nothing is.
-func TestNetnsDo(t *testing.T) {
+func TestInNetwork(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
@@ -24,12 +23,12 @@ func TestNetnsDo(t *testing.T) {
 	process := assert.Get(pidfd.Find(sleep.Process.Pid)).Must(t)
 	want := assert.Get(os.Readlink(fmt.Sprintf("/proc/%d/ns/net", process.PID))).Must(t)
 	var got []byte
-	err := netns.Do(process, func() (err error) {
+	err := process.InNetwork(func() (err error) {
 		got, err = exec.Command("readlink", "/proc/self/ns/net").Output()
 		return err
 	})
 	assert.Must(t, err, sleep.Process.Kill())
 	assert.Equal(t, want, strings.TrimSpace(string(got)), "network")
 	_ = sleep.Wait() // killed
-	assert.ErrorContains(t, "enter the pod's network", netns.Do(process, func() error { return nil }))
+	assert.ErrorContains(t, "enter the pod's network", process.InNetwork(func() error { return nil }))
 }

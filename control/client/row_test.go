@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifepod/lifepod/control/show"
+	"github.com/lifepod/lifepod/control/client"
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
@@ -109,7 +109,7 @@ func TestRow(t *testing.T) {
 		{"reason of the pod", with(podOf(v1.PodFailed, nil, nil), func(p *v1.Pod) { p.Status.Reason = "DeadlineExceeded" }), "0/0 DeadlineExceeded 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			assert.Deep(t, "", tc.want, strings.Join(show.Row(tc.pod, now)[2:5], " "))
+			assert.Deep(t, "", tc.want, strings.Join(client.Row(tc.pod, now)[2:5], " "))
 		})
 	}
 }
@@ -121,9 +121,9 @@ func with1(c v1.ContainerStatus, signal int32) v1.ContainerStatus {
 
 func TestRowNames(t *testing.T) {
 	pod := podOf(v1.PodRunning, nil, list(runs("a", true)))
-	assert.Deep(t, "", []string{"ns", "web", "1/1", "Running", "0", "90s", "<none>"}, show.Row(pod, now))
+	assert.Deep(t, "", []string{"ns", "web", "1/1", "Running", "0", "90s", "<none>"}, client.Row(pod, now))
 	pod.Status.PodIPs = []v1.PodIP{{IP: "10.0.0.2"}, {IP: "fd00::2"}}
-	assert.Equal(t, "10.0.0.2", show.Row(pod, now)[6], "IP")
+	assert.Equal(t, "10.0.0.2", client.Row(pod, now)[6], "IP")
 }
 
 func TestDescribe(t *testing.T) {
@@ -141,7 +141,7 @@ func TestDescribe(t *testing.T) {
 		LastTimestamp: metav1.NewTime(now.Add(-time.Second)), InvolvedObject: v1.ObjectReference{FieldPath: "spec.containers{a}"},
 	}}
 	var got strings.Builder
-	assert.Must(t, show.Describe(&got, pod, events, now))
+	assert.Must(t, client.Describe(&got, pod, events, now))
 	want := `ns/web  Running, Terminating
 uid u, created 90s ago, QoS Burstable, address 10.0.0.2, fd00::2
 stopping: its grace of 30s ends in 20s
@@ -173,8 +173,8 @@ func TestPlain(t *testing.T) {
 	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse, Reason: evil, Message: evil}}
 	events := []v1.Event{{Type: evil, Reason: evil, Message: evil}}
 	var described, table strings.Builder
-	assert.Must(t, show.Describe(&described, pod, events, now))
-	assert.Must(t, show.Table(&table, show.Columns, [][]string{show.Row(pod, now)}))
+	assert.Must(t, client.Describe(&described, pod, events, now))
+	assert.Must(t, client.Table(&table, client.Columns, [][]string{client.Row(pod, now)}))
 	for what, text := range map[string]string{"description": described.String(), "table": table.String()} {
 		assert.True(t, !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }), "%s has control characters: %q", what, text)
 		assert.True(t, !strings.Contains(text, "\nRunning"), "%s has a line of the pod's: %q", what, text)
@@ -194,11 +194,11 @@ func TestWideRow(t *testing.T) {
 	pod.Namespace, pod.Name = "ns", "web"
 	pod.Status.Phase = v1.PodRunning
 	pod.Status.Conditions = []v1.PodCondition{{Type: "x/warm", Status: v1.ConditionTrue}, {Type: "x/fed", Status: v1.ConditionFalse}}
-	row := show.WideRow(pod, time.Now())
-	diff := cmp.Diff([]string{"n1", "<none>", "1/2"}, row[len(show.Columns):])
-	assert.True(t, diff == "" && len(row) == len(show.WideColumns), "%d values for %d columns (-want +got):\n%s", len(row), len(show.WideColumns), diff)
+	row := client.WideRow(pod, time.Now())
+	diff := cmp.Diff([]string{"n1", "<none>", "1/2"}, row[len(client.Columns):])
+	assert.True(t, diff == "" && len(row) == len(client.WideColumns), "%d values for %d columns (-want +got):\n%s", len(row), len(client.WideColumns), diff)
 	pod.Spec.ReadinessGates = nil
-	row = show.WideRow(pod, time.Now())
+	row = client.WideRow(pod, time.Now())
 	assert.True(t, row[len(row)-1] == "<none>", "without gates: %v", row)
 }
 
@@ -207,5 +207,5 @@ func TestUnattendedRow(t *testing.T) {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a"}}}}
 	pod.Status.Phase, pod.Status.Reason = v1.PodRunning, "Unattended"
 	pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "a", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}
-	assert.Equal(t, "Unattended", show.Row(pod, time.Now())[3], "status")
+	assert.Equal(t, "Unattended", client.Row(pod, time.Now())[3], "status")
 }

@@ -1,4 +1,4 @@
-package filecopy
+package client
 
 import (
 	"context"
@@ -26,8 +26,8 @@ type Tree struct {
 	uid, gid int // of the container's user, as this machine has them
 }
 
-// Open opens the tree of the container whose first process is given. Close it.
-func Open(id pidfd.ID) (*Tree, error) {
+// OpenTree opens the tree of the container whose first process is given. Close it.
+func OpenTree(id pidfd.ID) (*Tree, error) {
 	t, err := open(id.PID)
 	if now, gone := pidfd.Find(id.PID); gone != nil || now != id { // another one may have the PID by now
 		err = errors.Join(pidfd.ErrEnded, t.Close())

@@ -1,5 +1,5 @@
-// Package counts has random walks tell what they came by, and sums it up.
-package counts
+// Package walks runs tests with random walks, has them tell what they came by, and sums it up.
+package walks
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package netidentity
+package criconfig
 
 import (
 	"os"
@@ -16,7 +16,7 @@ import (
 )
 
 func TestPortMappings(t *testing.T) {
-	pod := testPod(func(s *v1.PodSpec) {
+	pod := networkPod(func(s *v1.PodSpec) {
 		s.InitContainers = []v1.Container{
 			{Name: "init", Ports: []v1.ContainerPort{{ContainerPort: 1}}},
 			{Name: "side", RestartPolicy: ptr.To(v1.ContainerRestartPolicyAlways), Ports: []v1.ContainerPort{{ContainerPort: 9090, HostPort: 9090, Protocol: v1.ProtocolTCP}}},

@@ -1,4 +1,4 @@
-package netidentity
+package criconfig
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 	"github.com/lifepod/lifepod/internal/assert"
 )
 
-func testPod(change func(*v1.PodSpec)) *v1.Pod {
+func networkPod(change func(*v1.PodSpec)) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "ns", UID: "uid-1"}}
 	pod.Spec.DNSPolicy = v1.DNSClusterFirst
 	if change != nil {
@@ -66,7 +66,7 @@ func TestHostnameOf(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			pod := testPod(tc.spec)
+			pod := networkPod(tc.spec)
 			if tc.podName != "" {
 				pod.Name = tc.podName
 			}
@@ -106,7 +106,7 @@ func TestHostsFile(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got := HostsFile(testPod(tc.spec), tc.hostname, []string{"10.0.0.2", "fd00::2"}, []byte("127.0.0.1 node\n"), nil)
+			got := HostsFile(networkPod(tc.spec), tc.hostname, []string{"10.0.0.2", "fd00::2"}, []byte("127.0.0.1 node\n"), nil)
 			assert.Deep(t, "hosts", tc.want, string(got))
 		})
 	}
@@ -128,7 +128,7 @@ func TestMountsHosts(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			pod := testPod(func(s *v1.PodSpec) { s.HostNetwork = tc.hostNetwork })
+			pod := networkPod(func(s *v1.PodSpec) { s.HostNetwork = tc.hostNetwork })
 			assert.Equal(t, tc.want, MountsHosts(pod, &tc.container, tc.ips), "MountsHosts")
 		})
 	}
@@ -136,10 +136,10 @@ func TestMountsHosts(t *testing.T) {
 
 func TestWriteHostsKeepsTheInode(t *testing.T) {
 	dir := t.TempDir()
-	path := assert.Get(WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.2"}, nil)).Must(t)
+	path := assert.Get(WriteHosts(dir, networkPod(nil), Hostname{Name: "web"}, []string{"10.0.0.2"}, nil)).Must(t)
 	assert.Equal(t, filepath.Join(dir, "etc-hosts"), path, "path")
 	before := assert.Get(os.Stat(path)).Must(t)
-	assert.Must(t, assert.ErrorOf(WriteHosts(dir, testPod(nil), Hostname{Name: "web"}, []string{"10.0.0.3"}, nil)))
+	assert.Must(t, assert.ErrorOf(WriteHosts(dir, networkPod(nil), Hostname{Name: "web"}, []string{"10.0.0.3"}, nil)))
 	after := assert.Get(os.Stat(path)).Must(t)
 	assert.True(t, os.SameFile(before, after) && after.Mode().Perm() == 0o644,
 		"same file = %v, mode = %v, want the mounted file rewritten with 0644 (A-NET-1)", os.SameFile(before, after), after.Mode())

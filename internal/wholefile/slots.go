@@ -1,6 +1,4 @@
-// Package slots keeps what changes at each step of a pod in a file with two places that are written in turn, so that one
-// of them is always complete. A file that is renamed over another costs more. It is open while it is read or written only.
-package slots
+package wholefile
 
 import (
 	"errors"
@@ -10,8 +8,10 @@ import (
 	"os"
 )
 
-// Format says how large the places of a file are, in bytes. The file is sparse: only what is written takes space.
-type Format struct{ Slot, Header int }
+// Slots are a file for what changes at each step of a pod: it has two places that are written in turn, so that one of them is always
+// complete. A file that is renamed over another costs more. It is open while it is read or written only. Slot and Header say how large
+// its places are, in bytes. The file is sparse: only what is written takes space.
+type Slots struct{ Slot, Header int }
 
 // Entry is what a slot holds. Its header is text, filled up with blanks: sequence number, length and checksum of the content.
 type Entry struct {
@@ -26,7 +26,7 @@ func (e Entry) Slot() int { return int(e.Sequence % 2) }
 var ErrDamaged = errors.New("the file is damaged")
 
 // Write puts the entry into its slot of the file, which need not be there.
-func (f Format) Write(path string, e Entry) error {
+func (f Slots) Write(path string, e Entry) error {
 	if most := f.Slot - f.Header; len(e.Content) > most {
 		return fmt.Errorf("%d bytes are more than %d", len(e.Content), most)
 	}
@@ -41,7 +41,7 @@ func (f Format) Write(path string, e Entry) error {
 }
 
 // Read finds the newest complete entry of a file.
-func (f Format) Read(path string) (newest Entry, err error) {
+func (f Slots) Read(path string) (newest Entry, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return Entry{}, err
@@ -58,7 +58,7 @@ func (f Format) Read(path string) (newest Entry, err error) {
 	return newest, nil
 }
 
-func (f Format) decode(r io.Reader) (e Entry, whole bool) {
+func (f Slots) decode(r io.Reader) (e Entry, whole bool) {
 	header := make([]byte, f.Header)
 	var length int
 	var sum uint32

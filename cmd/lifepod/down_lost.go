@@ -1,4 +1,4 @@
-package down
+package main
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package filecopy
+package client
 
 import (
 	"context"
