@@ -22,8 +22,7 @@ func TestOwnCommands(t *testing.T) {
 		ReadinessProbe: &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"test", "-f", "$(FILE)"}}}},
 		Lifecycle:      &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"rm", "$(FILE)"}}}},
 	}
-	want := [][]string{{"alive"}, {"test", "-f", "/ready"}, {"rm", "$(FILE)"}}
-	assert.Deep(t, "", want, ownCommands(&c))
+	assert.Deep(t, "", [][]string{{"alive"}, {"test", "-f", "/ready"}, {"rm", "$(FILE)"}}, ownCommands(&c))
 }
 
 // TestSessionsBeginOneByOne: in a container one command begins at a time, and nothing is kept of

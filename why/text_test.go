@@ -143,9 +143,7 @@ func TestHeldHook(t *testing.T) {
 		var b strings.Builder
 		list, asked := Overview([]*journal.Record{waiting("web", wait)}, now, sentence.English)
 		assert.Must(t, (Layout{Width: 400}).WriteAll(&b, list, asked))
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("%q, want %q", b.String(), want)
-		}
+		assert.True(t, strings.Contains(b.String(), want), "%q, want %q", b.String(), want)
 	}
 }
 
@@ -199,9 +197,7 @@ func TestHarmless(t *testing.T) {
 	assert.Must(t, (Layout{Width: 80}).Write(&b, Explain(r, now, sentence.English)))
 	list, asked := Overview([]*journal.Record{r}, now, sentence.English)
 	assert.Must(t, (Layout{Width: 80}).WriteAll(&b, list, asked))
-	if strings.ContainsAny(b.String(), "\x1b\x07\u202e") {
-		t.Errorf("it says %q", b.String())
-	}
+	assert.True(t, !strings.ContainsAny(b.String(), "\x1b\x07\u202e"), "it says %q", b.String())
 }
 
 // TestPulls: a pull that is under way says how far it is, if that is known.

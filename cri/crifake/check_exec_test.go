@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // execEnds: a command in a container leaves its code and both outputs (A-PROBE-13).
@@ -57,9 +59,7 @@ func execEndsWithContainer(t *testing.T, target Target) {
 		out, _ := b.exec(b.ctx, id, Hangs, 0)
 		ended <- out
 	}()
-	if err := b.stop(id, 600); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, b.stop(id, 600))
 	if out := <-ended; out != nil && out.ExitCode == 0 {
 		t.Error("the command succeeded")
 	}

@@ -6,6 +6,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Check is one thing that lifepod relies on.
@@ -75,24 +77,18 @@ func startError(t *testing.T, target Target) {
 func stopSignal(t *testing.T, target Target) {
 	b := newBox(t, target)
 	id := b.run(Ends)
-	if err := b.stop(id, 600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, b.stop(id, 600))
 	if s := b.exited(id); s.ExitCode != 7 {
 		t.Errorf("exit code %d, want 7", s.ExitCode)
 	}
-	if err := b.stop(id, 600); err != nil {
-		t.Errorf("stop it again: %v", err)
-	}
+	assert.NoError(t, b.stop(id, 600), "stop it again")
 }
 
 // stopKills: when the timeout has passed the container is killed.
 func stopKills(t *testing.T, target Target) {
 	b := newBox(t, target)
 	id := b.run(IgnoresEnd)
-	if err := b.stop(id, 1); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, b.stop(id, 1))
 	if s := b.exited(id); s.ExitCode != 137 {
 		t.Errorf("exit code %d, want 137", s.ExitCode)
 	}
@@ -106,15 +102,11 @@ func secondStopIsFaster(t *testing.T, target Target) {
 	first := make(chan error, 1)
 	go func() { first <- b.stop(id, 600) }()
 	b.untilSaid("told")
-	if err := b.stop(id, 1); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, b.stop(id, 1))
 	if s := b.exited(id); s.ExitCode != 137 {
 		t.Errorf("exit code %d, want 137", s.ExitCode)
 	}
-	if err := <-first; err != nil {
-		t.Errorf("the first StopContainer: %v", err)
-	}
+	assert.NoError(t, <-first, "the first StopContainer")
 }
 
 // stopSandbox: a stopped sandbox is not ready, and nothing in it runs.
@@ -124,9 +116,7 @@ func stopSandbox(t *testing.T, target Target) {
 	if s := b.sandboxStatus(); s.State != runtimeapi.PodSandboxState_SANDBOX_READY {
 		t.Errorf("a new sandbox is %s", s.State)
 	}
-	if _, err := b.Runtime.StopPodSandbox(b.ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: b.id}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(b.Runtime.StopPodSandbox(b.ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: b.id})))
 	if s := b.sandboxStatus(); s.State != runtimeapi.PodSandboxState_SANDBOX_NOTREADY {
 		t.Errorf("a stopped sandbox is %s", s.State)
 	}
@@ -174,12 +164,8 @@ func unknown(t *testing.T, target Target) {
 	if _, err := b.Runtime.StartContainer(b.ctx, &runtimeapi.StartContainerRequest{ContainerId: id}); status.Code(err) != codes.NotFound {
 		t.Errorf("start of an unknown container: %v, want NotFound", err)
 	}
-	if err := b.stop(id, 1); err != nil {
-		t.Errorf("stop an unknown container: %v", err)
-	}
-	if _, err := b.Runtime.RemoveContainer(b.ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id}); err != nil {
-		t.Errorf("remove an unknown container: %v", err)
-	}
+	assert.NoError(t, b.stop(id, 1), "stop an unknown container")
+	assert.NoError(t, assert.ErrorOf(b.Runtime.RemoveContainer(b.ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id})), "remove an unknown container")
 	b.remove(id)
 }
 
