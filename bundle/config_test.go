@@ -14,8 +14,7 @@ import (
 
 func locate(t *testing.T, root string) Paths {
 	t.Helper()
-	p := assert.Get(Locate(root, "")).Must(t)
-	return p
+	return assert.Get(Locate(root, "")).Must(t)
 }
 
 // at follows keys into nested tables.

@@ -19,7 +19,7 @@ func TestFreeSubnet(t *testing.T) {
 	standard, other := locate(t, ""), locate(t, "/srv/lifepod")
 	derived := assert.Get(freeSubnet(other, netip.Prefix{}, nil)).Must(t)
 	assert.Require(t, prefix("10.128.0.0/9").Overlaps(derived) && derived.Bits() == 22, "derived subnet %v: want a /22 of 10.128.0.0/9", derived)
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		paths  Paths
 		before netip.Prefix
 		taken  []netip.Prefix
@@ -29,8 +29,7 @@ func TestFreeSubnet(t *testing.T) {
 		"the one of before":          {paths: other, before: prefix("10.9.0.0/22"), want: prefix("10.9.0.0/22")},
 		"before is taken":            {paths: other, before: prefix("10.9.0.0/22"), taken: []netip.Prefix{prefix("10.9.1.0/24")}, want: derived},
 		"the first candidate is too": {paths: other, taken: []netip.Prefix{prefix("192.0.2.0/24"), derived}, want: after(derived)},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got := assert.Get(freeSubnet(test.paths, test.before, test.taken)).Must(t)
 			assert.Deep(t, "subnet", test.want.String(), got.String())

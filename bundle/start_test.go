@@ -59,7 +59,7 @@ func passForContainerd(config string) error {
 // A containerd that ends while it starts is started again: what it wanted may be
 // there a moment later. One that never starts is an error that says how it ended.
 func TestStartAgain(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name    string
 		ends    int
 		wantErr string
@@ -67,8 +67,7 @@ func TestStartAgain(t *testing.T) {
 		{"at once", 0, ""},
 		{"the last time", startTries - 1, ""},
 		{"never", startTries, "it ended at once (exit status 1)"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			d := &daemon{paths: shortPaths(t), log: slog.New(slog.DiscardHandler)}

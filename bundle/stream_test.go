@@ -27,8 +27,7 @@ func shortPaths(t *testing.T) Paths {
 	t.Helper()
 	runDir := assert.Get(os.MkdirTemp("", "lp")).Must(t)
 	t.Cleanup(func() { _ = os.RemoveAll(runDir) })
-	p := assert.Get(Locate(t.TempDir(), runDir)).Must(t)
-	return p
+	return assert.Get(Locate(t.TempDir(), runDir)).Must(t)
 }
 
 // suspendedSupervisor holds the lock and, like a stopped process, lets the
@@ -49,10 +48,7 @@ func startFollower(t *testing.T, p Paths) *supervisor {
 		daemon: &daemon{paths: p, log: log}, log: log, up: make(chan error, 1), restarts: make(chan time.Time, 1),
 		patience: patience{quiet: 50 * time.Millisecond, silence: 200 * time.Millisecond},
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	finished := make(chan struct{})
-	go func() { defer close(finished); s.run(ctx) }()
-	t.Cleanup(func() { cancel(); <-finished })
+	assert.Runs(t, s.run)
 	return s
 }
 

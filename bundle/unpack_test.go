@@ -53,8 +53,7 @@ func served(content []byte) func() (fs.File, error) {
 func contentOf(t *testing.T, a archive) []byte {
 	t.Helper()
 	f := assert.Get(a.compressed()).Must(t)
-	content := assert.Get(io.ReadAll(f)).Must(t)
-	return content
+	return assert.Get(io.ReadAll(f)).Must(t)
 }
 
 // someFiles is an archive of two files; version makes it another bundle.
@@ -148,7 +147,7 @@ func TestUnpackSweepsInterrupted(t *testing.T) {
 func TestUnpackRefusesDamagedArchive(t *testing.T) {
 	whole := someFiles(t, "1")
 	bytes := contentOf(t, whole)
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		archive archive
 		want    string
 	}{
@@ -156,8 +155,7 @@ func TestUnpackRefusesDamagedArchive(t *testing.T) {
 		"other bytes": {archive{whole.manifest, someFiles(t, "2").compressed}, "bin/containerd is damaged: its sha256 is"},
 		"more files":  {archive{whole.manifest, pack(t, map[string]string{"bin/more": "x"}).compressed}, `the archive has "bin/more"`},
 		"fewer files": {archive{whole.manifest, pack(t, map[string]string{"cni/bridge": "plugin"}).compressed}, `the archive lacks "bin/containerd"`},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			p := Paths{Root: t.TempDir()}
 			_, err := p.unpack(t.Context(), test.archive)

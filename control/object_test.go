@@ -117,6 +117,5 @@ func TestEvents(t *testing.T) {
 	for i := range 2 * maxEvents {
 		o.Event(at, lifecycle.RecordEvent{Message: fmt.Sprint(i)})
 	}
-	n := len(o.Events())
-	assert.True(t, n == maxEvents, "%d events are kept, want %d", n, maxEvents)
+	assert.Equal(t, maxEvents, len(o.Events()), "events are kept")
 }

@@ -56,8 +56,7 @@ func dialTunnel(t *testing.T, to string, gone func()) (net.Conn, *http.Response,
 	at := assert.Get(url.Parse(server.URL)).Must(t)
 	conn := assert.Get(net.Dial("tcp", at.Host)).Must(t)
 	t.Cleanup(func() { _ = conn.Close() })
-	_, err := io.WriteString(conn, "POST /any HTTP/1.1\r\nHost: lifepod\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\n")
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(io.WriteString(conn, "POST /any HTTP/1.1\r\nHost: lifepod\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\n")))
 	in := bufio.NewReader(conn)
 	response := assert.Get(http.ReadResponse(in, nil)).Must(t)
 	return conn, response, in

@@ -73,8 +73,7 @@ func TestFeatures(t *testing.T) {
 		}},
 		"a runtime too old to say": {&runtimeapi.StatusResponse{}, cri.Features{Handlers: map[string]cri.HandlerFeatures{}}},
 	} {
-		got, err := (&cri.Client{Runtime: answering{status: tc.answer}}).Features(t.Context())
-		assert.Require(t, err == nil, "%v", err)
+		got := assert.Get((&cri.Client{Runtime: answering{status: tc.answer}}).Features(t.Context())).Must(t)
 		diff := cmp.Diff(tc.want, got)
 		assert.True(t, diff == "", "%s (-want +got):\n%s", name, diff)
 	}

@@ -21,7 +21,7 @@ func TestFailureOf(t *testing.T) {
 	cancel()
 	expired, cancel := context.WithDeadline(live, time.Now().Add(-time.Second))
 	defer cancel()
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		ctx  context.Context
 		err  error
@@ -44,8 +44,7 @@ func TestFailureOf(t *testing.T) {
 		{"went away", live, status.Error(codes.Unavailable, "error reading from server: EOF"), &lifecycle.Failure{Class: lifecycle.Uncertain, Message: "error reading from server: EOF"}},
 		{"not there", live, status.Error(codes.NotFound, "gone"), &lifecycle.Failure{Class: lifecycle.NotFound, Message: "gone"}},
 		{"wrapped", live, fmt.Errorf("list sandboxes: %w", status.Error(codes.NotFound, "gone")), &lifecycle.Failure{Class: lifecycle.NotFound, Message: "list sandboxes: gone"}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			assert.Deep(t, "failure", test.want, cri.FailureOf(test.ctx, test.err))
 		})

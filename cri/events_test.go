@@ -1,7 +1,6 @@
 package cri_test
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -36,12 +35,7 @@ func listen(t *testing.T, r *crifake.Runtime) (*listener, func()) {
 		Proven: func() { l.tell("proven") },
 		Broken: func() { l.tell("broken") },
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { defer close(done); s.Run(ctx) }()
-	stop := func() { cancel(); <-done }
-	t.Cleanup(stop)
-	return l, stop
+	return l, assert.Runs(t, s.Run)
 }
 
 func runSandbox(t *testing.T, r *crifake.Runtime, name string) string {
@@ -99,8 +93,7 @@ func TestStreamEnds(t *testing.T) {
 		time.Sleep(time.Minute)
 		before := time.Now()
 		stop()
-		took := time.Since(before)
-		assert.True(t, took == 0, "Run ended after %v", took)
+		assert.Equal(t, 0, time.Since(before), "Run ended after")
 		assert.True(t, len(l.calls) == 0, "told %q, want nothing", l.calls)
 	})
 }

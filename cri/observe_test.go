@@ -53,8 +53,7 @@ func TestObserve(t *testing.T) {
 		makeContainer(t, r, "b", other, "runs", true)
 		time.Sleep(time.Minute)
 		began := time.Now()
-		got, err := cri.Observe(t.Context(), r, "uid-a", cri.Describe{Exit: describe, Running: said})
-		assert.Require(t, err == nil, "%v", err)
+		got := assert.Get(cri.Observe(t.Context(), r, "uid-a", cri.Describe{Exit: describe, Running: said})).Must(t)
 		startedAt := before.Add(24 * time.Millisecond) // created in 4, in the middle of its start's 40
 		want := lifecycle.Observed{
 			Began:     began,
@@ -76,7 +75,7 @@ func TestObserve(t *testing.T) {
 
 // What is removed while the snapshot is taken is left out; any other error ends it (A-PLEG-3).
 func TestObserveMeetsErrors(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		fault string
 		want  string // the error's beginning; empty for none
 	}{
@@ -86,8 +85,7 @@ func TestObserveMeetsErrors(t *testing.T) {
 		{"fail ListContainers code=Unavailable", "list containers: "},
 		{"fail PodSandboxStatus code=Unavailable", "status of sandbox a-1: "},
 		{"fail ContainerStatus code=Unavailable", "status of container main-2: "},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.fault, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := crifake.New()

@@ -40,8 +40,7 @@ func testCheck(t *testing.T, check func(Host) Result, cases []checkCase) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := verdict(check(hostWith(c.system, c.files)))
-			assert.Deep(t, "", c.want, got)
+			assert.Deep(t, "", c.want, verdict(check(hostWith(c.system, c.files))))
 		})
 	}
 }
@@ -207,12 +206,11 @@ func TestRuntime(t *testing.T) {
 	answer := func(version string, err error) Options {
 		return Options{Runtime: func(context.Context) (string, error) { return version, err }}
 	}
-	cases := map[string]Options{
+	for want, options := range map[string]Options{
 		"runtime: ok: containerd 2.4.2 answers":                    answer("containerd 2.4.2", nil),
 		"runtime: ok: not running; lifepod starts it when needed":  answer("", nil),
 		"runtime: error: /run/x.sock: connection refused [advice]": answer("", errors.New("/run/x.sock: connection refused")),
-	}
-	for want, options := range cases {
+	} {
 		assert.Equal(t, want, verdict(checkRuntime(t.Context(), options)), "verdict")
 	}
 }
@@ -222,7 +220,7 @@ func TestLeftovers(t *testing.T) {
 	list := func(context.Context) ([]leftovers.Leftover, error) { return found, nil }
 	busy := func() (bool, error) { return true, nil }
 	none := func(context.Context) ([]leftovers.Leftover, error) { return nil, nil }
-	cases := []struct {
+	for _, c := range []struct {
 		system  fakeSystem
 		options Options
 		want    Result
@@ -241,10 +239,8 @@ func TestLeftovers(t *testing.T) {
 		{fakeSystem{user: true}, Options{Root: "/r", Leftovers: list}, Result{
 			Name: "leftovers", Status: NotChecked, Found: "only root can look",
 		}},
-	}
-	for _, c := range cases {
-		got := checkLeftovers(t.Context(), hostWith(c.system, nil), c.options)
-		assert.Deep(t, "", c.want, got)
+	} {
+		assert.Deep(t, "", c.want, checkLeftovers(t.Context(), hostWith(c.system, nil), c.options))
 	}
 }
 
@@ -263,8 +259,7 @@ func TestUnattendedPods(t *testing.T) {
 		"default/train: its lifepod run was killed: run the same manifests again to resume it, or `lifepod stop default/train` to end it",
 		"default/web-n1: its lifepod agent does not run: start lifepod agent again to resume it, or `lifepod down` to end all pods of this state folder",
 	}}
-	got := checkUnattended(hostWith(fakeSystem{}, nil), Options{Root: "/r", Unattended: attendedByNobody})
-	assert.Deep(t, "", want, got)
+	assert.Deep(t, "", want, checkUnattended(hostWith(fakeSystem{}, nil), Options{Root: "/r", Unattended: attendedByNobody}))
 }
 
 func TestManyLeftoversAreSummarized(t *testing.T) {
@@ -273,8 +268,7 @@ func TestManyLeftoversAreSummarized(t *testing.T) {
 		{Kind: leftovers.Cgroup, Name: "/a"}, {Kind: leftovers.Cgroup, Name: "/b"}, {Kind: leftovers.Cgroup, Name: "/c"},
 		{Kind: leftovers.Bridge, Name: "lp0"},
 	}
-	want := []string{"process 7 (containerd)", "cgroup /a and 2 more of its kind", "bridge lp0"}
-	assert.Deep(t, "", want, summarize(found))
+	assert.Deep(t, "", []string{"process 7 (containerd)", "cgroup /a and 2 more of its kind", "bridge lp0"}, summarize(found))
 }
 
 func TestPrint(t *testing.T) {

@@ -91,7 +91,7 @@ func TestForward(t *testing.T) {
 	allowed := func(chain string) string {
 		return "iptables -I " + chain + " -i lifepod0 -j ACCEPT; iptables -I " + chain + " -o lifepod0 -j ACCEPT"
 	}
-	cases := []struct {
+	for _, c := range []struct {
 		name     string
 		listings map[string]string
 		user     bool
@@ -109,8 +109,7 @@ func TestForward(t *testing.T) {
 		{"nft, allowed", map[string]string{"nft list chains": nftDrop, "nft list chain inet filter forward": `iifname "lifepod0" accept`}, false, OK, ""},
 		{"neither", nil, false, NotChecked, ""},
 		{"user", map[string]string{"iptables -w -S": docker}, true, NotChecked, ""},
-	}
-	for _, c := range cases {
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := checkForward(hostWith(fakeSystem{user: c.user, listings: c.listings}, nil), "lifepod0")
 			advice := ""

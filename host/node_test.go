@@ -30,8 +30,7 @@ func TestAppArmorEnabled(t *testing.T) {
 			if tc.mounted {
 				assert.Must(t, os.MkdirAll(filepath.Join(sys, "kernel/security/apparmor"), 0o755))
 			}
-			got := appArmorEnabled(sys)
-			assert.True(t, got == tc.want, "enabled = %v, want %v", got, tc.want)
+			assert.Equal(t, tc.want, appArmorEnabled(sys), "enabled")
 		})
 	}
 }

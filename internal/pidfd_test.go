@@ -23,8 +23,7 @@ func child(t *testing.T) pidfd.ID {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	id := assert.Get(pidfd.Find(cmd.Process.Pid)).Must(t)
-	return id
+	return assert.Get(pidfd.Find(cmd.Process.Pid)).Must(t)
 }
 
 func TestPIDFDOpenAndStop(t *testing.T) {

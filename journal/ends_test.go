@@ -65,8 +65,7 @@ func TestChain(t *testing.T) {
 	at := time.Unix(1, 0)
 	step := func(fact lifecycle.Fact, effects ...lifecycle.Effect) []Entry {
 		t.Helper()
-		entries := assert.Get(w.Step(at, fact, effects)).Must(t)
-		return entries
+		return assert.Get(w.Step(at, fact, effects)).Must(t)
 	}
 	step(lifecycle.Accepted{}, lifecycle.CreateContainer{ID: 1, Container: "main"})
 	step(lifecycle.ContainerCreated{Result: lifecycle.Result{ID: 1}, ContainerID: "c"})

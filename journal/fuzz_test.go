@@ -5,10 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lifepod/lifepod/internal/assert"
-	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // FuzzFolder: whatever a pod's files hold, they are read or there is an error; whatever a UID is, it names a folder in the
@@ -34,23 +32,4 @@ func FuzzFolder(f *testing.F) {
 		record, err := folder.Read(uid)
 		assert.Require(t, (record == nil) == (err != nil), "read %v with the error %v", record, err)
 	})
-}
-
-// BenchmarkStep is what a milestone costs the worker: its entries in the file. The budget is
-// 1 ms.
-func BenchmarkStep(b *testing.B) {
-	w := assert.Get(Folder{Dir: b.TempDir()}.Writers().Create(Pod{UID: "u", Namespace: "default", Name: "web"})).Must(b)
-	defer func() { _ = w.Close() }() // the folder goes
-	report := lifecycle.Report{
-		Subject: "main", Kind: lifecycle.KindExited, Code: 1, Reason: "Error", Outcome: lifecycle.ThenRestart, Span: 10 * time.Second,
-		Because: lifecycle.Because{Kind: lifecycle.BecausePolicy, Policy: "Always", Nth: 2}, Rule: "A-RST-2",
-	}
-	effects := []lifecycle.Effect{
-		lifecycle.Tell{Report: report},
-		lifecycle.RecordEvent{Type: "Warning", Reason: "BackOff", Message: "Back-off restarting failed container main in pod web_default(uid-web)"},
-	}
-	for b.Loop() {
-		fact := lifecycle.ContainerExited{ContainerID: "c", ExitCode: 1, Reason: "Error", FinishedAt: time.Unix(1, 0)}
-		assert.Must(b, assert.ErrorOf(w.Step(time.Unix(1, 0), fact, effects)))
-	}
 }

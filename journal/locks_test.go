@@ -41,8 +41,7 @@ func TestOneFile(t *testing.T) {
 		assert.Equal(t, i%2 != 0, read(t, dir, strconv.Itoa(i)).Living, "pod %d: living", i)
 		assert.NoError(t, errors.Join(w.Close(), w.Close()))
 	}
-	files = openFiles(t) - before
-	assert.True(t, files == 0, "%d open files after the last pod", files)
+	assert.Equal(t, 0, openFiles(t)-before, "open files after the last pod")
 }
 
 // TestSecondWriter: a pod has one writer, whether the second is of the same process, with the same open file, or not.

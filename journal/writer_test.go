@@ -39,8 +39,7 @@ func report(w *Writer, length int) error {
 
 func read(t *testing.T, dir, uid string) *Record {
 	t.Helper()
-	r := assert.Get(Folder{Dir: dir}.Read(uid)).Must(t)
-	return r
+	return assert.Get(Folder{Dir: dir}.Read(uid)).Must(t)
 }
 
 // TestBounds: however much happens to a pod, its first entries and the newest stay, and the

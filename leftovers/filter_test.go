@@ -33,12 +33,11 @@ func TestFindFilter(t *testing.T) {
 		{Kind: FilterRule, Name: "-A PREROUTING -d 127.0.0.0/8 ! -i lo -m comment --comment lifepod_01234567 -j DROP"},
 		{Kind: FilterRule, Name: "-A POSTROUTING -s 10.1.0.0/22 ! -d 10.1.0.0/22 -m comment --comment lifepod_01234567 -j MASQUERADE"},
 	}
-	got := s.findFilter(t.Context(), Place{FilterTable: "lifepod_01234567"})
-	assert.Deep(t, "", want, got, cmpopts.IgnoreUnexported(Leftover{}))
+	assert.Deep(t, "", want, s.findFilter(t.Context(), Place{FilterTable: "lifepod_01234567"}), cmpopts.IgnoreUnexported(Leftover{}))
 }
 
 func TestSweepFilter(t *testing.T) {
-	cases := []struct {
+	for _, c := range []struct {
 		name string
 		rule string
 		gone bool
@@ -47,8 +46,7 @@ func TestSweepFilter(t *testing.T) {
 		{"of the guard", "-A PREROUTING -j X", false, []string{"iptables -w -t raw -C PREROUTING -j X", "iptables -w -t raw -D PREROUTING -j X"}},
 		{"there", "-A POSTROUTING -j X", false, []string{"iptables -w -t nat -C POSTROUTING -j X", "iptables -w -t nat -D POSTROUTING -j X"}},
 		{"gone meanwhile", "-A POSTROUTING -j X", true, []string{"iptables -w -t nat -C POSTROUTING -j X"}},
-	}
-	for _, c := range cases {
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
 			run := func(_ context.Context, _, name string, arguments ...string) (string, error) {

@@ -66,6 +66,5 @@ func TestSweepHostPortChain(t *testing.T) {
 		return "", nil
 	}
 	assert.Must(t, sweepHostPortChain(t.Context(), run, iptablesMine))
-	want := "iptables-restore\n*nat\n" + strings.Replace(iptablesMine, "-A", "-D", 1) + "\n-F CNI-DN-0123\n-X CNI-DN-0123\nCOMMIT\n"
-	assert.Deep(t, "", want, got)
+	assert.Deep(t, "", "iptables-restore\n*nat\n"+strings.Replace(iptablesMine, "-A", "-D", 1)+"\n-F CNI-DN-0123\n-X CNI-DN-0123\nCOMMIT\n", got)
 }

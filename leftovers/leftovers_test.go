@@ -78,7 +78,7 @@ func TestFindProcesses(t *testing.T) {
 }
 
 func TestFindCgroups(t *testing.T) {
-	cases := []struct {
+	for _, c := range []struct {
 		name    string
 		folders []string
 		want    []Leftover
@@ -93,8 +93,7 @@ func TestFindCgroups(t *testing.T) {
 		{"v2 by systemd", []string{"lifepod.slice/lifepod-pod1.slice", "lifepod_2.slice"}, []Leftover{
 			{Kind: Cgroup, Name: "lifepod.slice", Detail: "1 cgroup below it, 0 processes"},
 		}},
-	}
-	for _, c := range cases {
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := fakeSystem(t)
 			for _, folder := range c.folders {
@@ -123,7 +122,7 @@ func TestNoPlaceFindsNothing(t *testing.T) {
 }
 
 func TestIsDisk(t *testing.T) {
-	cases := []struct {
+	for _, c := range []struct {
 		mount mountinfo.Info
 		want  bool
 	}{
@@ -131,8 +130,7 @@ func TestIsDisk(t *testing.T) {
 		{mountinfo.Info{Root: "/home/me/data", Source: "/dev/sda1", FSType: "ext4"}, false},
 		{mountinfo.Info{Root: "/", Source: "overlay", FSType: "overlay"}, false},
 		{mountinfo.Info{Root: "net:[4026]", Source: "nsfs", FSType: "nsfs"}, false},
-	}
-	for _, c := range cases {
+	} {
 		assert.Equal(t, c.want, isDisk(&c.mount), "isDisk(%s of %s)", c.mount.Root, c.mount.Source)
 	}
 }

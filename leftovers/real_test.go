@@ -42,8 +42,7 @@ func startSleeper(t *testing.T, program string, network *netns.NsHandle) *exec.C
 	t.Helper()
 	command := exec.Command(program)
 	command.Env = append(os.Environ(), sleepVariable+"=1")
-	out, err := command.StdoutPipe()
-	assert.Must(t, err)
+	out := assert.Get(command.StdoutPipe()).Must(t)
 	start := command.Start
 	if network != nil {
 		start = func() error { return inNetwork(*network, command.Start) }
@@ -95,10 +94,8 @@ func newNetwork(t *testing.T, name string) netns.NsHandle {
 
 func copyProgram(t *testing.T, to string) {
 	t.Helper()
-	self, err := os.Executable()
-	assert.Must(t, err)
-	raw, err := os.ReadFile(self)
-	assert.Must(t, err)
+	self := assert.Get(os.Executable()).Must(t)
+	raw := assert.Get(os.ReadFile(self)).Must(t)
 	assert.Must(t, os.MkdirAll(filepath.Dir(to), 0o755))
 	assert.Must(t, os.WriteFile(to, raw, 0o755))
 }
@@ -144,8 +141,7 @@ func (s *fixture) makeMounts(t *testing.T) {
 
 func (s *fixture) makeCgroups(t *testing.T, pid int) {
 	t.Helper()
-	hierarchies, err := host().hierarchies()
-	assert.Must(t, err)
+	hierarchies := assert.Get(host().hierarchies()).Must(t)
 	for _, hierarchy := range hierarchies {
 		// A new cpuset of v1 takes no process before it has CPUs.
 		if filepath.Base(hierarchy) == "cpuset" {
@@ -218,13 +214,11 @@ func TestFindAndSweepReal(t *testing.T) {
 	s.makeFilter(t)
 	s.makeRecords(t)
 
-	found, err := Find(t.Context(), s.place)
-	assert.Must(t, err)
+	found := assert.Get(Find(t.Context(), s.place)).Must(t)
 	diff := cmp.Diff(s.want(shim.Process.Pid), lines(found))
 	assert.Require(t, diff == "", "found (-want +got):\n%s", diff)
 	assert.Must(t, Sweep(t.Context(), found))
-	after, err := Find(t.Context(), s.place)
-	assert.Must(t, err)
+	after := assert.Get(Find(t.Context(), s.place)).Must(t)
 	assert.Deep(t, "after the sweep", []string(nil), lines(after))
 	assert.NoError(t, bystander.Process.Signal(unix.Signal(0)), "a process outside")
 	if data, err := os.ReadFile(filepath.Join(s.keep, "data")); string(data) != "precious" || err != nil {
@@ -287,8 +281,7 @@ func TestLoops(t *testing.T) {
 	target := filepath.Join(s.place.Root, "node", "mount")
 	s.mount(t, "ext4", mounted, target)
 	s.mount(t, "ext4", disk, filepath.Join(s.place.Root, "data"))
-	found, err := Find(t.Context(), s.place)
-	assert.Must(t, err)
+	found := assert.Get(Find(t.Context(), s.place)).Must(t)
 	want, got := []string{"loop device " + mounted, "loop device " + used, "mount " + target, "run folder " + s.place.RunDir}, lines(found)
 	slices.Sort(want)
 	slices.Sort(got)
@@ -302,8 +295,7 @@ func TestLoops(t *testing.T) {
 	late := time.After(time.Minute)
 	attached := func(device string) bool { return strings.HasPrefix(files[device], s.place.Root) }
 	for {
-		files, err = loopdevice.Files()
-		assert.Must(t, err)
+		files = assert.Get(loopdevice.Files()).Must(t)
 		if !attached(mounted) && !attached(used) {
 			break
 		}
@@ -323,7 +315,6 @@ func TestSweepSparesMountedFolder(t *testing.T) {
 	pod := filepath.Join(s.place.Root, "pods", "uid-1")
 	s.mount(t, "bind", s.keep, filepath.Join(pod, "host"))
 	err := Sweep(t.Context(), []Leftover{{Kind: PodFolder, Name: pod}})
-	want := "remove pod folder " + pod + ": " + filepath.Join(pod, "host") + " is still mounted in it"
-	assert.Error(t, want, err)
+	assert.Error(t, "remove pod folder "+pod+": "+filepath.Join(pod, "host")+" is still mounted in it", err)
 	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(s.keep, "data"))))
 }

@@ -32,7 +32,7 @@ func readPod(t *testing.T) *v1.Pod {
 
 // An ephemeral container gets the API's defaults and is refused as the API does it (A-ACT-5).
 func TestWithEphemeralContainer(t *testing.T) {
-	tests := []struct{ name, container, want string }{
+	for _, test := range []struct{ name, container, want string }{
 		{"fine", `{name: debug, image: "busybox:1", stdin: true, tty: true, targetContainerName: main, volumeMounts: [{name: data, mountPath: /data}]}`, ""},
 		{"no name", `{image: x}`, `spec.ephemeralContainers[0].name: Required value`},
 		{"no image", `{name: debug}`, `spec.ephemeralContainers[0].image: Required value`},
@@ -48,8 +48,7 @@ func TestWithEphemeralContainer(t *testing.T) {
 		{"subPath", `{name: debug, image: x, volumeMounts: [{name: data, mountPath: /data, subPath: a}]}`, `spec.ephemeralContainers[0].volumeMounts[0].subPath: Forbidden: cannot be set for an Ephemeral Container`},
 		{"unknown volume", `{name: debug, image: x, volumeMounts: [{name: other, mountPath: /data}]}`, `spec.ephemeralContainers[0].volumeMounts[0].name: Not found: "other"`},
 		{"not lifepod's", `{name: debug, image: x, volumeDevices: [{name: data, devicePath: /dev/x}]}`, `volumeDevices`},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			pod := readPod(t)
 			var c v1.EphemeralContainer
@@ -72,7 +71,7 @@ func TestWithEphemeralContainer(t *testing.T) {
 
 // Resources change as the API lets them (A-ACT-15, A-API-3).
 func TestWithResources(t *testing.T) {
-	tests := []struct{ name, spec, want string }{
+	for _, test := range []struct{ name, spec, want string }{
 		{"cpu", `{containers: [{name: main, resources: {limits: {cpu: 200m}, requests: {cpu: 200m}}}]}`, ""},
 		{"init", `{initContainers: [{name: setup, resources: {limits: {cpu: 200m}, requests: {cpu: 200m}}}]}`, ""},
 		{"nothing", `{containers: [{name: main}]}`, ""},
@@ -84,8 +83,7 @@ func TestWithResources(t *testing.T) {
 		{"pod, other resource", `{resources: {limits: {hugepages-2Mi: 2Mi, cpu: 1, memory: 1Gi}, requests: {hugepages-2Mi: 2Mi, cpu: 1, memory: 1Gi}}}`, `only cpu and memory resources are mutable at pod-level`},
 		{"unknown", `{containers: [{name: other, resources: {limits: {cpu: 1}}}]}`, `spec.containers[0].name: the Pod has no container "other" there`},
 		{"negative", `{containers: [{name: main, resources: {limits: {cpu: -1}}}]}`, `spec.containers[0].resources.limits[cpu]: Invalid value: "-1": must be greater than or equal to 0`},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			pod, requested := readPod(t), &v1.Pod{}
 			assert.Must(t, yaml.UnmarshalStrict([]byte(test.spec), &requested.Spec))

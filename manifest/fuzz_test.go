@@ -96,11 +96,3 @@ func TestGeneratedName(t *testing.T) {
 	}
 	assert.True(t, len(seen) >= 15, "only %d different names in 20", len(seen))
 }
-
-// BenchmarkRead is what lifepod run spends on a small manifest.
-func BenchmarkRead(b *testing.B) {
-	data := example(b, "examples/minimal.yaml")
-	for b.Loop() {
-		assert.Must(b, assert.ErrorOf(Read([]Source{{Name: "minimal.yaml", Data: data}}, Options{Now: now})))
-	}
-}

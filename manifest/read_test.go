@@ -63,8 +63,7 @@ func arg(d *datadriven.TestData, key string) string {
 
 func example(t testing.TB, name string) []byte {
 	t.Helper()
-	content := assert.Get(os.ReadFile(filepath.Join("testdata", name))).Must(t)
-	return content
+	return assert.Get(os.ReadFile(filepath.Join("testdata", name))).Must(t)
 }
 
 func outcome(t *testing.T, verb string, set *Set, err error) string {
@@ -142,6 +141,5 @@ func inShort(set *Set) string {
 
 func asYAML(t *testing.T, object any) string {
 	t.Helper()
-	text := assert.Get(yaml.Marshal(object)).Must(t)
-	return string(text)
+	return string(assert.Get(yaml.Marshal(object)).Must(t))
 }

@@ -152,8 +152,7 @@ stringData: {k: v}
 		names = append(names, p.Name)
 	}
 	assert.Deep(t, "pods", []string{"a-n", "b-n"}, names)
-	want := []string{"f:5: document 1: spec.containers[0].comand: unknown field; did you mean command?"}
-	assert.Deep(t, "warnings", want, set.Warnings)
+	assert.Deep(t, "warnings", []string{"f:5: document 1: spec.containers[0].comand: unknown field; did you mean command?"}, set.Warnings)
 	err := Unsatisfied(set.Pods[1], nil, set.Secrets)
 	assert.True(t, err == nil && set.Secrets[0].Namespace == "x", "Secret in %s: %v", set.Secrets[0].Namespace, err)
 	wantErr := `spec.containers[0].envFrom[0].secretRef.name: there is no Secret "s" in namespace x; a static pod uses those of the files beside it only: add it there, or set optional: true`

@@ -73,8 +73,7 @@ func TestUpdate(t *testing.T) {
 	}
 	read := func(t *testing.T, text string) *Set {
 		t.Helper()
-		set := assert.Get(Read([]Source{{Name: "pod.yaml", Data: []byte(text)}}, Options{Now: now})).Must(t)
-		return set
+		return assert.Get(Read([]Source{{Name: "pod.yaml", Data: []byte(text)}}, Options{Now: now})).Must(t)
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

@@ -107,11 +107,9 @@ func smallDisk(t *testing.T, size, used int) string {
 // The port for health has the paths of the node's API, which are as true (A-SYNC-11).
 func TestHealthz(t *testing.T) {
 	l := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() {
-		ended <- serveHealthz(ctx, l, func() error { return errors.New("the disk is full") }, slog.New(slog.DiscardHandler))
-	}()
+	assert.Serves(t, func(ctx context.Context) error {
+		return serveHealthz(ctx, l, func() error { return errors.New("the disk is full") }, slog.New(slog.DiscardHandler))
+	})
 	for path, want := range map[string]string{
 		"/healthz":                  "500 [+]ping ok\n[+]log ok\n[-]syncloop failed: reason withheld\nhealthz check failed\n",
 		"/healthz?exclude=syncloop": "200 ok",
@@ -121,8 +119,6 @@ func TestHealthz(t *testing.T) {
 	} {
 		assert.Equal(t, want, fetch(t, "http://"+l.Addr().String()+path), "%s: got", path)
 	}
-	cancel()
-	assert.NoError(t, <-ended)
 }
 
 // fetch is the code and the text of an answer.

@@ -18,8 +18,7 @@ func TestSystemOOM(t *testing.T) {
 	o.tell(space.OOMVictim{Process: "hog", PID: 42})
 	o.event = func(kind, reason, message string) { got = append(got, kind, reason, message) }
 	o.tell(space.OOMVictim{Process: "hog", PID: 42})
-	want := "Warning|SystemOOM|System OOM encountered, victim process: hog, pid: 42"
-	assert.Equal(t, want, strings.Join(got, "|"), "B-OOM-2 event")
+	assert.Equal(t, "Warning|SystemOOM|System OOM encountered, victim process: hog, pid: 42", strings.Join(got, "|"), "B-OOM-2 event")
 }
 
 // A node that can't read the kernel's log says so and goes on.

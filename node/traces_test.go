@@ -27,9 +27,7 @@ import (
 
 func newTraces(t *testing.T, endpoint string, perMillion int32) *traces {
 	t.Helper()
-	traces, err := openTraces(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &perMillion}, "worker-1", slog.New(slog.DiscardHandler))
-	assert.Must(t, err)
-	return traces
+	return assert.Get(openTraces(t.Context(), &v1.TracingConfiguration{Endpoint: &endpoint, SamplingRatePerMillion: &perMillion}, "worker-1", slog.New(slog.DiscardHandler))).Must(t)
 }
 
 // one is the only span that the collector was sent.
@@ -126,9 +124,7 @@ func TestRequests(t *testing.T) {
 		server.Close()
 		traces.Close(t.Context())
 		asked, served := collector.Named("HTTP GET"), collector.Named("/containerLogs/{namespace}/{pod}/{container}")
-		if len(asked) != 1 || len(served) != 1 {
-			t.Fatalf("public %v: the collector has %+v", public, collector.Spans())
-		}
+		assert.Require(t, len(asked) == 1 && len(served) == 1, "public %v: the collector has %+v", public, collector.Spans())
 		if public {
 			assert.True(t, served[0].Trace != asked[0].Trace && fmt.Sprint(served[0].Links) == fmt.Sprint([]string{asked[0].Trace}),
 				"the request is not only linked: %+v, %+v", asked, served)

@@ -23,10 +23,8 @@ func TestStaticPodsStatus(t *testing.T) {
 			pod.Annotations = map[string]string{source.SourceAnnotation: "file", source.HashAnnotation: "hash of " + pod.Name}
 		}
 		s.pods.Wanted(roster.File, podOf("static", hashed))
-		s.apply(podOf("forged", hashed))
-		s.heard()
-		want := map[types.UID]string{"uid-static": "hash of static", "uid-forged": ""}
-		assert.Deep(t, "statuses with the hashes", want, s.hashes)
+		s.begins(podOf("forged", hashed))
+		assert.Deep(t, "statuses with the hashes", map[types.UID]string{"uid-static": "hash of static", "uid-forged": ""}, s.hashes)
 	}, roster.File, roster.API)
 }
 
@@ -38,43 +36,41 @@ func TestStaticPodIsAdoptedAsItsMirror(t *testing.T) {
 		name  string
 		heard bool // the API
 	}{{"API heard", true}, {"API away", false}} {
-		t.Run(test.name, func(t *testing.T) {
-			tell(t, func(s *story) {
-				pod := staticPod("web", "1")
-				s.pods.Wanted(roster.File, pod)
-				s.heard()
-				time.Sleep(time.Minute)
-				before := s.status(pod.UID)
-				s.stop()
-				assert.Must(t, os.RemoveAll(s.memory().Dir)) // nothing is remembered
-				s.api.shown = map[types.UID]*v1.Pod{}
-				s.api.sets = nil
-				s.agent()
-				s.pods.Wanted(roster.File, pod)
-				s.pods.Heard(roster.File)
-				s.settle()
-				assert.True(t, len(s.api.sets) == 0, "statuses %v were told before the API was heard", s.api.sets)
-				if test.heard {
-					mirror := pod.DeepCopy()
-					mirror.UID, mirror.Status = "mirror", before
-					s.api.shown[pod.UID] = mirror
-					s.pods.Heard(roster.API)
+		tellOf(t, test.name, func(t *testing.T, s *story) {
+			pod := staticPod("web", "1")
+			s.pods.Wanted(roster.File, pod)
+			s.heard()
+			time.Sleep(time.Minute)
+			before := s.status(pod.UID)
+			s.stop()
+			assert.Must(t, os.RemoveAll(s.memory().Dir)) // nothing is remembered
+			s.api.shown = map[types.UID]*v1.Pod{}
+			s.api.sets = nil
+			s.agent()
+			s.pods.Wanted(roster.File, pod)
+			s.pods.Heard(roster.File)
+			s.settle()
+			assert.True(t, len(s.api.sets) == 0, "statuses %v were told before the API was heard", s.api.sets)
+			if test.heard {
+				mirror := pod.DeepCopy()
+				mirror.UID, mirror.Status = "mirror", before
+				s.api.shown[pod.UID] = mirror
+				s.pods.Heard(roster.API)
+			}
+			time.Sleep(time.Minute)
+			for _, phase := range s.api.sets {
+				assert.Equal(t, v1.PodRunning, phase, "the pod was told to be")
+			}
+			after := s.status(pod.UID)
+			if !test.heard { // what the mirror pod alone knows
+				before.StartTime, after.StartTime = nil, nil
+				for i := range after.Conditions {
+					after.Conditions[i].LastTransitionTime = before.Conditions[i].LastTransitionTime
 				}
-				time.Sleep(time.Minute)
-				for _, phase := range s.api.sets {
-					assert.Equal(t, v1.PodRunning, phase, "the pod was told to be")
-				}
-				after := s.status(pod.UID)
-				if !test.heard { // what the mirror pod alone knows
-					before.StartTime, after.StartTime = nil, nil
-					for i := range after.Conditions {
-						after.Conditions[i].LastTransitionTime = before.Conditions[i].LastTransitionTime
-					}
-				}
-				assert.Deep(t, "status of the adopted pod", before, after)
-				s.wantActed("RunPodSandbox web attempt=0", 1)
-			}, roster.File, roster.API)
-		})
+			}
+			assert.Deep(t, "status of the adopted pod", before, after)
+			s.wantActed("RunPodSandbox web attempt=0", 1)
+		}, roster.File, roster.API)
 	}
 }
 
@@ -114,24 +110,21 @@ func TestStatusIsNoAdmission(t *testing.T) {
 		"has ended":    {changes: []func(*v1.Pod){ranBefore, ended, requesting("5")}, phase: v1.PodFailed},
 		"is deleted":   {changes: []func(*v1.Pod){ranBefore, deleted, requesting("5")}, phase: v1.PodFailed, deleted: []string{"web Failed"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			tell(t, func(s *story) {
-				s.pods.Engine.Admission.Host = &admit.Host{}
-				s.apply(podOf("web", test.changes...))
-				s.heard()
-				time.Sleep(time.Minute)
-				pod, found := s.pods.Pod("default", "web")
-				assert.Require(t, found, "the pod is gone")
-				assert.True(t, pod.Status.Phase == test.phase && pod.Status.Reason == test.reason,
-					"phase %s, reason %s, want %s, %s", pod.Status.Phase, pod.Status.Reason, test.phase, test.reason)
-				if calls := s.Acted(); s.acted("RunPodSandbox web attempt=1") != test.runs || test.runs == 0 && len(calls) > 0 {
-					t.Errorf("calls %q, want %d new sandboxes", calls, test.runs)
-				}
-				assert.Deep(t, "deletions", test.deleted, s.deletions())
-				if c := pod.Status.ContainerStatuses; test.runs > 0 && (len(c) != 1 || c[0].RestartCount != 5 || c[0].LastTerminationState.Terminated.Reason != "ContainerStatusUnknown") {
-					t.Errorf("it goes on as %+v, want its fifth restart", c)
-				}
-			})
+		tellOf(t, name, func(t *testing.T, s *story) {
+			s.pods.Engine.Admission.Host = &admit.Host{}
+			s.begins(podOf("web", test.changes...))
+			time.Sleep(time.Minute)
+			pod, found := s.pods.Pod("default", "web")
+			assert.Require(t, found, "the pod is gone")
+			assert.True(t, pod.Status.Phase == test.phase && pod.Status.Reason == test.reason,
+				"phase %s, reason %s, want %s, %s", pod.Status.Phase, pod.Status.Reason, test.phase, test.reason)
+			if calls := s.Acted(); s.acted("RunPodSandbox web attempt=1") != test.runs || test.runs == 0 && len(calls) > 0 {
+				t.Errorf("calls %q, want %d new sandboxes", calls, test.runs)
+			}
+			assert.Deep(t, "deletions", test.deleted, s.deletions())
+			if c := pod.Status.ContainerStatuses; test.runs > 0 && (len(c) != 1 || c[0].RestartCount != 5 || c[0].LastTerminationState.Terminated.Reason != "ContainerStatusUnknown") {
+				t.Errorf("it goes on as %+v, want its fifth restart", c)
+			}
 		})
 	}
 }
@@ -141,15 +134,13 @@ func TestStatusIsNoAdmission(t *testing.T) {
 func TestWhatRunsIsNotAdmittedAgain(t *testing.T) {
 	tell(t, func(s *story) {
 		pod := podOf("web", requesting("3"))
-		s.apply(pod)
-		s.heard()
+		s.begins(pod)
 		s.wantPhase("web", v1.PodRunning)
 		s.stop()
 		assert.Must(t, os.RemoveAll(s.memory().Dir)) // nothing is remembered
 		s.node.Status.Allocatable = resources("1", "8Gi")
 		s.agent()
-		s.apply(pod)
-		s.heard()
+		s.begins(pod)
 		time.Sleep(time.Minute)
 		s.wantPhase("web", v1.PodRunning)
 		s.wantActed("RunPodSandbox web attempt=0", 1)
@@ -167,8 +158,7 @@ func TestSandboxThatComesLate(t *testing.T) {
 		time.Sleep(time.Second)
 		s.stop()
 		s.agent()
-		s.apply(pod)
-		s.heard()
+		s.begins(pod)
 		s.deletes(pod, 1)
 		s.settle()
 		s.pods.Unwanted(roster.API, pod.UID)
@@ -191,15 +181,13 @@ func TestSandboxThatComesLate(t *testing.T) {
 // A pod is looked at again if a call of the runtime for that has no answer (B-RST-2).
 func TestLookWithoutAnAnswer(t *testing.T) {
 	tell(t, func(s *story) {
-		s.apply(podOf("web"))
-		s.heard()
+		s.begins(podOf("web"))
 		status := s.status("uid-web")
 		s.stop()
 		assert.Must(t, os.RemoveAll(s.memory().Dir)) // nothing is remembered
 		s.Fault("hang PodSandboxStatus web times=2")
 		s.agent()
-		s.apply(podOf("web", func(pod *v1.Pod) { pod.Status = status }))
-		s.heard()
+		s.begins(podOf("web", func(pod *v1.Pod) { pod.Status = status }))
 		s.deletes(podOf("web"), 1)
 		time.Sleep(time.Minute)
 		assert.Deep(t, "deletions", []string{"web Failed"}, s.deletions())

@@ -28,8 +28,7 @@ func TestVanishedPod(t *testing.T) {
 	tell(t, func(s *story) {
 		s.Program("main", "run term=ignore")
 		forced, shortened := podOf("forced"), podOf("shortened")
-		s.apply(forced, shortened)
-		s.heard()
+		s.begins(forced, shortened)
 		s.pods.Unwanted(roster.API, forced.UID)
 		s.pods.Unwanted(roster.API, s.deletes(shortened, 7).UID)
 		s.settle()
@@ -48,8 +47,7 @@ func TestSameNameInTheAPI(t *testing.T) {
 	tell(t, func(s *story) {
 		s.Program("main", "run term=ignore", "run")
 		old := podOf("web-0")
-		s.apply(old)
-		s.heard()
+		s.begins(old)
 		s.pods.Unwanted(roster.API, old.UID) // as after a forced deletion
 		s.apply(podOf("web-0", func(pod *v1.Pod) { pod.UID = "another" }))
 		s.settle()
@@ -64,8 +62,7 @@ func TestSameNameInTheAPI(t *testing.T) {
 // there is no room for it (B-E2E-7).
 func TestCreatedAndDeletedWhileAway(t *testing.T) {
 	tell(t, func(s *story) {
-		s.apply(podOf("big", requesting("64"), deleting))
-		s.heard()
+		s.begins(podOf("big", requesting("64"), deleting))
 		assert.Deep(t, "deletions", []string{"big Failed"}, s.deletions())
 		calls := s.Acted()
 		assert.True(t, !slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, "RunPodSandbox") }), "calls %q", calls)
@@ -76,25 +73,21 @@ func TestCreatedAndDeletedWhileAway(t *testing.T) {
 // deleted while no agent was there (B-E2E-8), also if nothing is remembered of it.
 func TestDeletedAfterItRan(t *testing.T) {
 	for name, forgotten := range map[string]bool{"remembered": false, "not remembered": true} {
-		t.Run(name, func(t *testing.T) {
-			tell(t, func(s *story) {
-				pod := podOf("web", requesting("2"))
-				s.apply(pod)
-				s.heard()
-				pod.Status = s.status(pod.UID)
-				s.stop()
-				if forgotten {
-					assert.Must(t, os.RemoveAll(s.memory().Dir))
-				}
-				s.node.Status.Allocatable[v1.ResourceCPU] = *resourceOf(1)
-				s.agent()
-				deleting(pod)
-				s.apply(pod)
-				s.heard()
-				time.Sleep(time.Minute)
-				diff := cmp.Diff([]string{"web Failed"}, s.deletions())
-				assert.True(t, diff == "" && len(s.Left()) == 0, "deletions (-want +got):\n%s left %q", diff, s.Left())
-			})
+		tellOf(t, name, func(t *testing.T, s *story) {
+			pod := podOf("web", requesting("2"))
+			s.begins(pod)
+			pod.Status = s.status(pod.UID)
+			s.stop()
+			if forgotten {
+				assert.Must(t, os.RemoveAll(s.memory().Dir))
+			}
+			s.node.Status.Allocatable[v1.ResourceCPU] = *resourceOf(1)
+			s.agent()
+			deleting(pod)
+			s.begins(pod)
+			time.Sleep(time.Minute)
+			diff := cmp.Diff([]string{"web Failed"}, s.deletions())
+			assert.True(t, diff == "" && len(s.Left()) == 0, "deletions (-want +got):\n%s left %q", diff, s.Left())
 		})
 	}
 }
@@ -108,8 +101,7 @@ func TestSucceededBeforeTheDelete(t *testing.T) {
 				Name: "main", State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{Reason: "Completed"}},
 			}}}
 		})
-		s.apply(pod)
-		s.heard()
+		s.begins(pod)
 		time.Sleep(time.Minute)
 		assert.Deep(t, "deletions", []string{"job Succeeded"}, s.deletions())
 		assert.Empty(t, s.Acted(), "calls")
@@ -176,8 +168,7 @@ func TestEndedPodsTakeNoRoom(t *testing.T) {
 	tell(t, func(s *story) {
 		s.Program("main", "exit=0 after=1s", "run")
 		ended := podOf("ended", never, requesting("3"))
-		s.apply(ended)
-		s.heard()
+		s.begins(ended)
 		s.wantPhase("ended", v1.PodSucceeded)
 		s.apply(podOf("next", requesting("3")))
 		s.settle()
@@ -187,8 +178,7 @@ func TestEndedPodsTakeNoRoom(t *testing.T) {
 		s.stop()
 		s.node.Status.Allocatable[v1.ResourceCPU] = *resourceOf(8)
 		s.agent()
-		s.apply(ended, podOf("next", requesting("3")))
-		s.heard()
+		s.begins(ended, podOf("next", requesting("3")))
 		s.apply(podOf("last", requesting("5")))
 		s.settle()
 		s.wantPhase("last", v1.PodRunning)

@@ -40,27 +40,22 @@ func TestEndsWithoutItsLifepod(t *testing.T) {
 			"RemovePodSandbox web", "StopContainer web/main timeout=30", "StopContainer web/side timeout=30", "StopPodSandbox web",
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			tell(t, func(s *story) {
-				s.apply(podOf("web", side))
-				s.heard()
-				s.settle()
-				s.wantPhase("web", v1.PodRunning)
-				s.stop()
-				if test.forgotten {
-					assert.Must(t, os.RemoveAll(s.memory().Dir))
-				}
-				since := len(s.Acted())
-				n, err := Ending{Engine: s.pods.Engine, Kept: s.memory().Pods(), Request: lifecycle.StopRequested{Because: lifecycle.Because{Text: "lifepod down"}}}.Run(s.Context())
-				if n != 1 || err != nil {
-					t.Errorf("%d pods, error %v", n, err)
-				}
-				got := s.ended(since)
-				if test.forgotten {
-					slices.Sort(got) // which was a sidecar is forgotten, too: both end at the same time
-				}
-				assert.Deep(t, "calls", test.want, got)
-			}, roster.API)
-		})
+		tellOf(t, name, func(t *testing.T, s *story) {
+			s.begins(podOf("web", side))
+			s.settle()
+			s.wantPhase("web", v1.PodRunning)
+			s.stop()
+			if test.forgotten {
+				assert.Must(t, os.RemoveAll(s.memory().Dir))
+			}
+			since := len(s.Acted())
+			n, err := Ending{Engine: s.pods.Engine, Kept: s.memory().Pods(), Request: lifecycle.StopRequested{Because: lifecycle.Because{Text: "lifepod down"}}}.Run(s.Context())
+			assert.True(t, n == 1 && err == nil, "%d pods, error %v", n, err)
+			got := s.ended(since)
+			if test.forgotten {
+				slices.Sort(got) // which was a sidecar is forgotten, too: both end at the same time
+			}
+			assert.Deep(t, "calls", test.want, got)
+		}, roster.API)
 	}
 }

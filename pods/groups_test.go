@@ -77,8 +77,7 @@ func TestGroup(t *testing.T) {
 		s.stop()
 		s.groups = all
 		s.agent()
-		s.apply(podOf("member", grouped), podOf("other"))
-		s.heard()
+		s.begins(podOf("member", grouped), podOf("other"))
 		s.wantPhase("other", v1.PodRunning)
 		if got := all.members(); !slices.Equal(got, []types.UID{"uid-member"}) {
 			t.Errorf("B-GRP-1: %v are told of their groups; %q %v", got, s.events(), s.status("uid-member"))
@@ -100,13 +99,9 @@ func TestGroup(t *testing.T) {
 			pod, _ := s.pods.Pod("default", "member")
 			return pod.Status.ContainerStatuses[0].State.Waiting != nil
 		}
-		if !waits() {
-			t.Error("B-GRP-13: the restarted agent lets the pod start before its group")
-		}
+		assert.True(t, waits(), "B-GRP-13: the restarted agent lets the pod start before its group")
 		all.tell(s, lifecycle.GroupSeen{Attempts: group.Attempts{Current: new(int32(1)), Previous: new(int32(0))}})
-		if waits() {
-			t.Error("the pod still waits for its group")
-		}
+		assert.True(t, !waits(), "the pod still waits for its group")
 		s.deletes(podOf("member", grouped), 1)
 		s.settle()
 		got := all.members()

@@ -20,8 +20,7 @@ func TestSpaceNeeded(t *testing.T) {
 	tell(t, func(s *story) {
 		s.Program("ended/main", "run exit=0 after=1s")
 		s.Program("crashes/main", "run exit=1 after=1s", "run exit=1 after=1s", "run")
-		s.apply(podOf("ended", never), podOf("crashes"), podOf("runs"))
-		s.heard()
+		s.begins(podOf("ended", never), podOf("crashes"), podOf("runs"))
 		remains := Remains{s.pods}
 		names := func() (list []string) {
 			for _, pod := range remains.Using() {

@@ -28,8 +28,7 @@ func TestPreemption(t *testing.T) {
 		graceful := func(seconds int64) func(*v1.Pod) {
 			return func(pod *v1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
 		}
-		s.apply(podOf("one", requesting("2"), graceful(10)), podOf("two", requesting("2"), graceful(20)))
-		s.heard()
+		s.begins(podOf("one", requesting("2"), graceful(10)), podOf("two", requesting("2"), graceful(20)))
 		s.apply(podOf("important", requesting("4"), critical))
 		s.settle()
 		s.wantActed("StopContainer one/main timeout=10", 1)
@@ -47,30 +46,12 @@ func TestPreemption(t *testing.T) {
 	})
 }
 
-// A critical pod waits for nobody for ever: pods that can't be ended are outwaited,
-// and an event says so (B-WRK-13).
-func TestVictimThatCannotEnd(t *testing.T) {
-	tell(t, func(s *story) {
-		s.apply(podOf("stuck", requesting("4")))
-		s.heard()
-		s.Fault("hang StopContainer stuck times=9")
-		s.apply(podOf("important", requesting("4"), critical))
-		time.Sleep(40 * time.Second)
-		s.wantPhase("important", "")
-		time.Sleep(10 * time.Second)
-		s.wantPhase("important", v1.PodRunning)
-		want := "stuck ExceededGracePeriod"
-		assert.True(t, slices.Contains(s.events(), want), "events %q, want %q", s.events(), want)
-	})
-}
-
 // A pod that the scheduler has put in the place of one that was deleted by force
 // begins when the containers of that one have ended: it is not refused.
 func TestForceDeletedPodHoldsItsPlace(t *testing.T) {
 	tell(t, func(s *story) {
 		s.Program("main", "run term=3s")
-		s.apply(podOf("old", requesting("4")))
-		s.heard()
+		s.begins(podOf("old", requesting("4")))
 		s.pods.Unwanted(roster.API, "uid-old")
 		s.apply(podOf("new", requesting("4")), podOf("too-much", requesting("9")))
 		time.Sleep(time.Second)
@@ -81,24 +62,13 @@ func TestForceDeletedPodHoldsItsPlace(t *testing.T) {
 	})
 }
 
-// A pod that is refused holds nothing, from the first moment on.
-func TestRefusedPodHoldsNothing(t *testing.T) {
-	tell(t, func(s *story) {
-		s.apply(podOf("large", requesting("9")), podOf("small", requesting("1")))
-		s.heard()
-		s.wantPhase("large", v1.PodFailed)
-		s.wantPhase("small", v1.PodRunning)
-	})
-}
-
 // A resize that was deferred is asked for again as soon as another pod has ended:
 // of those that wait, in their order (A-ACT-15).
 func TestDeferredResizes(t *testing.T) {
 	tell(t, func(s *story) {
 		late, early, holds := podOf("late", requesting("1")), podOf("early", requesting("1")), podOf("holds", requesting("2"))
 		early.Spec.Priority = new(int32(10))
-		s.apply(late, early, holds)
-		s.heard()
+		s.begins(late, early, holds)
 		for _, pod := range []*v1.Pod{late, early} {
 			bigger := pod.DeepCopy()
 			bigger.Generation = 2
@@ -132,19 +102,16 @@ func TestLabelsAreReadAnew(t *testing.T) {
 		{"it has not", "hdd", nil, v1.PodFailed},
 		{"the API server is away", "", errors.New("away"), v1.PodFailed},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			tell(t, func(s *story) {
-				s.stop()
-				s.freshly = func(context.Context) (*v1.Node, error) {
-					node := s.node.DeepCopy()
-					node.Labels = map[string]string{"disk": test.label}
-					return node, test.err
-				}
-				s.agent()
-				s.apply(podOf("web", func(pod *v1.Pod) { pod.Spec.NodeSelector = map[string]string{"disk": "ssd"} }))
-				s.heard()
-				s.wantPhase("web", test.want)
-			})
+		tellOf(t, test.name, func(t *testing.T, s *story) {
+			s.stop()
+			s.freshly = func(context.Context) (*v1.Node, error) {
+				node := s.node.DeepCopy()
+				node.Labels = map[string]string{"disk": test.label}
+				return node, test.err
+			}
+			s.agent()
+			s.begins(podOf("web", func(pod *v1.Pod) { pod.Spec.NodeSelector = map[string]string{"disk": "ssd"} }))
+			s.wantPhase("web", test.want)
 		})
 	}
 }
@@ -154,8 +121,7 @@ func TestLabelsAreReadAnew(t *testing.T) {
 func TestPanicIsOnePods(t *testing.T) {
 	tell(t, func(s *story) {
 		s.cgroups.panics = map[types.UID]int{"uid-bad": 1, "uid-removed": 1}
-		s.apply(podOf("bad"), podOf("good"), podOf("removed"))
-		s.heard()
+		s.begins(podOf("bad"), podOf("good"), podOf("removed"))
 		s.wantPhase("good", v1.PodRunning)
 		assert.Require(t, s.phase("bad") != v1.PodRunning, "the pod whose worker panicked runs")
 		s.pods.Unwanted(roster.API, "uid-removed")
@@ -175,8 +141,7 @@ func TestDiskIsFull(t *testing.T) {
 		dir := s.memory().Dir
 		assert.Must(t, os.RemoveAll(dir))
 		assert.Must(t, os.WriteFile(dir, nil, 0o600)) // nothing can be written below it
-		s.apply(podOf("web"))
-		s.heard()
+		s.begins(podOf("web"))
 		s.wantPhase("web", v1.PodRunning)
 		time.Sleep(time.Hour)
 		if err := s.pods.Healthy(); err == nil || !strings.HasPrefix(err.Error(), "the state of pod default/web can't be saved: remember the pod: ") {

@@ -19,37 +19,16 @@ import (
 	"github.com/lifepod/lifepod/roster"
 )
 
-// Pods begin in the order of their creation, when their source has reported all that it
-// had, and not before (A-SYNC-1).
-func TestBeginInOrderOfCreation(t *testing.T) {
-	tell(t, func(s *story) {
-		age := func(minutes int) func(*v1.Pod) {
-			return func(pod *v1.Pod) {
-				pod.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Duration(minutes) * time.Minute))
-			}
-		}
-		// one has room at a time: which one begins is seen from which one is refused
-		s.apply(podOf("young", age(1), requesting("3")), podOf("old", age(9), requesting("3")), podOf("middle", age(5), requesting("1")))
-		s.settle()
-		assert.Empty(t, s.Acted(), "before the source was heard")
-		s.heard()
-		got := []v1.PodPhase{s.phase("old"), s.phase("middle"), s.phase("young")}
-		assert.Deep(t, "phases", []v1.PodPhase{v1.PodRunning, v1.PodRunning, v1.PodFailed}, got)
-	})
-}
-
 // A runtime that dies while an agent starts is asked again what there is (B-RST-9).
 func TestStartsWhileTheRuntimeIsAway(t *testing.T) {
 	tell(t, func(s *story) {
-		s.apply(podOf("stays"))
-		s.heard()
+		s.begins(podOf("stays"))
 		calls := len(s.Acted())
 		s.stop()
 		s.GoDown(3 * time.Second)
 		s.agent()
 		s.settle()
-		s.apply(podOf("stays"))
-		s.heard()
+		s.begins(podOf("stays"))
 		more := s.Acted()[calls:]
 		assert.True(t, len(more) == 0 && s.phase("stays") == v1.PodRunning, "after the start: %s, calls %q", s.phase("stays"), more)
 	})
@@ -60,8 +39,7 @@ func TestStartsWhileTheRuntimeIsAway(t *testing.T) {
 func TestGoesOnAfterAStop(t *testing.T) {
 	tell(t, func(s *story) {
 		s.Program("main", "run term=2s")
-		s.apply(podOf("stays"), podOf("goes"))
-		s.heard()
+		s.begins(podOf("stays"), podOf("goes"))
 		before, calls := s.status("uid-stays"), len(s.Acted())
 		s.stop()
 		left := s.Left()
@@ -84,8 +62,7 @@ func TestGoesOnAfterAStop(t *testing.T) {
 // left of them goes (B-RST-11, B-RST-12, B-RST-21).
 func TestAfterAReboot(t *testing.T) {
 	tell(t, func(s *story) {
-		s.apply(podOf("stays"), podOf("goes"))
-		s.heard()
+		s.begins(podOf("stays"), podOf("goes"))
 		s.reboot()
 		for range 3 { // the guard holds however often the agent starts
 			s.agent()
@@ -94,8 +71,7 @@ func TestAfterAReboot(t *testing.T) {
 			s.stop()
 		}
 		s.agent()
-		s.apply(podOf("stays"))
-		s.heard()
+		s.begins(podOf("stays"))
 		time.Sleep(time.Minute)
 		s.wantPhase("stays", v1.PodRunning)
 		s.wantPhase("goes", "none")
@@ -112,16 +88,14 @@ func TestDeletedWhileAway(t *testing.T) {
 	tell(t, func(s *story) {
 		s.Program("main", "run term=ignore")
 		pod := podOf("web")
-		s.apply(pod)
-		s.heard()
+		s.begins(pod)
 		s.stop()
 		gone := pod.DeepCopy()
 		gone.Generation, gone.DeletionGracePeriodSeconds = 2, new(int64(30))
 		gone.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(30 * time.Second)}
 		time.Sleep(20 * time.Second)
 		s.agent()
-		s.apply(gone)
-		s.heard()
+		s.begins(gone)
 		s.wantActed("StopContainer web/main timeout=10", 1)
 		time.Sleep(time.Minute)
 		assert.Deep(t, "deletions", []string{"web Failed"}, s.deletions())
@@ -133,8 +107,7 @@ func TestDeletedWhileAway(t *testing.T) {
 func TestOrphansOfTheRuntime(t *testing.T) {
 	tell(t, func(s *story) {
 		s.Program("main", "run term=ignore")
-		s.apply(podOf("orphan"), podOf("other"), podOf("wanted"))
-		s.heard()
+		s.begins(podOf("orphan"), podOf("other"), podOf("wanted"))
 		s.stop()
 		assert.Must(t, os.RemoveAll(s.memory().Dir)) // nothing is remembered
 		status := s.status("uid-wanted")
@@ -204,8 +177,7 @@ func TestStaticPodAgain(t *testing.T) {
 func TestRejectedPod(t *testing.T) {
 	tell(t, func(s *story) {
 		pod := podOf("big", requesting("5"))
-		s.apply(pod)
-		s.heard()
+		s.begins(pod)
 		status := s.status("uid-big")
 		assert.True(t, status.Phase == v1.PodFailed && status.Reason == "OutOfcpu", "status %+v", status)
 		s.node.Status.Allocatable = resources("64", "8Gi")
@@ -228,8 +200,7 @@ func TestFinalDelete(t *testing.T) {
 	tell(t, func(s *story) {
 		s.Program("main", "exit=0 after=1s")
 		pod := podOf("job", never)
-		s.apply(pod)
-		s.heard()
+		s.begins(pod)
 		s.wantPhase("job", v1.PodSucceeded)
 		got := s.deletions()
 		assert.True(t, len(got) == 0 && len(s.Left()) != 0, "before anybody asked: deletions %q, left %q", got, s.Left())
@@ -248,27 +219,24 @@ func TestFinalDelete(t *testing.T) {
 // yet; that is removed later, by another agent if need be (B-FIN-6, B-GC-4).
 func TestDeletedBeforeItsRecord(t *testing.T) {
 	for name, another := range map[string]bool{"by the same agent": false, "by another agent": true} {
-		t.Run(name, func(t *testing.T) {
-			tell(t, func(s *story) {
-				s.Fault("fail RemovePodSandbox times=3")
-				pod := podOf("web")
-				s.apply(pod)
+		tellOf(t, name, func(t *testing.T, s *story) {
+			s.Fault("fail RemovePodSandbox times=3")
+			pod := podOf("web")
+			s.begins(pod)
+			s.deletes(pod, 1)
+			s.settle()
+			diff := cmp.Diff([]string{"web Failed"}, s.deletions())
+			assert.Require(t, diff == "" && len(s.Left()) != 0, "deletions (-want +got):\n%s left %q", diff, s.Left())
+			s.pods.Unwanted(roster.API, pod.UID)
+			if another {
+				s.stop()
+				s.agent()
 				s.heard()
-				s.deletes(pod, 1)
-				s.settle()
-				diff := cmp.Diff([]string{"web Failed"}, s.deletions())
-				assert.Require(t, diff == "" && len(s.Left()) != 0, "deletions (-want +got):\n%s left %q", diff, s.Left())
-				s.pods.Unwanted(roster.API, pod.UID)
-				if another {
-					s.stop()
-					s.agent()
-					s.heard()
-				}
-				time.Sleep(time.Minute)
-				s.settle()
-				assert.True(t, len(s.Left()) == 0 && len(s.pods.Views()) == 0 && len(s.deletions()) == 1,
-					"left %q, %d pods, deletions %q", s.Left(), len(s.pods.Views()), s.deletions())
-			})
+			}
+			time.Sleep(time.Minute)
+			s.settle()
+			assert.True(t, len(s.Left()) == 0 && len(s.pods.Views()) == 0 && len(s.deletions()) == 1,
+				"left %q, %d pods, deletions %q", s.Left(), len(s.pods.Views()), s.deletions())
 		})
 	}
 }
@@ -294,5 +262,27 @@ func TestNothingIsLeftOfPods(t *testing.T) {
 		}
 		entries, err := os.ReadDir(s.memory().Dir)
 		assert.True(t, err == nil && len(entries) == 1, "memory has %v, %v", entries, err) // the boot ID
+	})
+}
+
+// What the node says of its health is true: a worker that stands still shows, and
+// only that (A-SYNC-11).
+func TestWorkerThatStandsStill(t *testing.T) {
+	tell(t, func(s *story) {
+		release := make(chan struct{})
+		defer close(release)
+		s.begins(podOf("good"), podOf("stuck"))
+		if err := s.pods.Healthy(); err != nil {
+			t.Fatalf("healthy pods: %v", err)
+		}
+		s.api.hang("stuck", release)
+		s.Exit("stuck/main", 1)
+		time.Sleep(Standstill - time.Minute)
+		if err := s.pods.Healthy(); err != nil {
+			t.Fatalf("before its time: %v", err)
+		}
+		time.Sleep(2 * time.Minute)
+		err := s.pods.Healthy()
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), "pod default/stuck has not been gone on with for "), "got %v", err)
 	})
 }

@@ -69,8 +69,7 @@ func TestShutdown(t *testing.T) {
 			side.Name, side.RestartPolicy = "side", new(v1.ContainerRestartPolicyAlways)
 			pod.Spec.InitContainers = append(pod.Spec.InitContainers, side)
 		}
-		s.apply(podOf("web", sidecar), podOf("stubborn", withGrace(8)), podOf("dns", critical))
-		s.heard()
+		s.begins(podOf("web", sidecar), podOf("stubborn", withGrace(8)), podOf("dns", critical))
 		before := len(s.Acted())
 		began := time.Now()
 		s.pods.ShutdownBegan()
@@ -93,9 +92,7 @@ func TestShutdown(t *testing.T) {
 			"StopContainer stubborn/main timeout=8", "StopContainer web/main timeout=20", "StopContainer web/side timeout=17", "StopContainer dns/main timeout=10",
 		}
 		assert.Deep(t, "stops", want, stops)
-		if slices.ContainsFunc(s.events(), func(e string) bool { return strings.HasSuffix(e, " Terminated") }) {
-			t.Errorf("an event tells of the reason: %q", s.events()) // B-SHD-5
-		}
+		assert.True(t, !slices.ContainsFunc(s.events(), func(e string) bool { return strings.HasSuffix(e, " Terminated") }), "an event tells of the reason: %q", s.events()) // B-SHD-5
 	})
 }
 

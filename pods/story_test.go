@@ -71,6 +71,11 @@ func tell(t *testing.T, play func(s *story), sources ...roster.Source) {
 	})
 }
 
+// tellOf runs a story of a name.
+func tellOf(t *testing.T, name string, play func(t *testing.T, s *story), sources ...roster.Source) {
+	t.Run(name, func(t *testing.T) { tell(t, func(s *story) { play(t, s) }, sources...) })
+}
+
 // agent begins an agent; the one before has been stopped.
 func (s *story) agent() {
 	inbox := NewInbox()
@@ -103,6 +108,12 @@ func (s *story) heard() {
 		s.pods.Heard(origin)
 	}
 	s.settle()
+}
+
+// begins lets the agent hear of these pods of the API, and that they are all.
+func (s *story) begins(pods ...*v1.Pod) {
+	s.apply(pods...)
+	s.heard()
 }
 
 // settle lets everything happen that needs a moment.

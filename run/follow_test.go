@@ -69,7 +69,7 @@ func (f *follow) end() string {
 func TestOutput(t *testing.T) {
 	long := strings.Repeat("x", 16<<10)
 	both := []string{"a", "b"}
-	tests := []struct {
+	for _, test := range []struct {
 		name       string
 		containers []string
 		records    []string // of a; b writes one line after that
@@ -81,8 +81,7 @@ func TestOutput(t *testing.T) {
 		{"streams", both, []string{"stdout P 1", "stderr F x", "stdout F 2"}, "a | x\na | 12\nb | b\n"},
 		{"one container", []string{"a"}, []string{"stdout P \x00\xff", "stderr F x", "stdout P 2"}, "\x00\xff\nx\n2"},
 		{"torn record", []string{"a"}, []string{"", "stdout", "what F 1", "stdout F 2"}, "2\n"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFollow(t, "", test.containers...)
 			_ = f.start("a", 0, test.records...).Close()

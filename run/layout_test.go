@@ -11,7 +11,7 @@ func TestLayout(t *testing.T) {
 	own := func(text string) item { return item{text: text} }
 	count := item{text: "5s left", redraw: true}
 	prefixed, raw := layout{prefixed: true}, layout{}
-	tests := []struct {
+	for _, test := range []struct {
 		name   string
 		layout layout
 		items  []item
@@ -31,8 +31,7 @@ func TestLayout(t *testing.T) {
 			"a\nb" + eraseLine + eraseAbove + "b" + eraseLine + "x\n"},
 		{"end of the countdown", raw, []item{count, {}, own("x\n")}, "5s left" + eraseLine + "x\n"},
 		{"no countdown to end", raw, []item{{text: "1", source: a}, {}, {text: "2", source: a}}, "12"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []byte
 			for _, it := range test.items {

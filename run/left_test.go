@@ -153,6 +153,5 @@ func TestForgetScraps(t *testing.T) {
 	for _, entry := range entries {
 		got = append(got, entry.Name())
 	}
-	want := []string{".other", "1.json", "1.pod", "1.shown", "2.checkpoint", "2.json", "2.pod", "2.shown", "lost+found"}
-	assert.Deep(t, "records", want, got)
+	assert.Deep(t, "records", []string{".other", "1.json", "1.pod", "1.shown", "2.checkpoint", "2.json", "2.pod", "2.shown", "lost+found"}, got)
 }

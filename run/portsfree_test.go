@@ -24,12 +24,10 @@ func podWithPort(uid, ip string, port int, protocol v1.Protocol) *v1.Pod {
 
 func TestCheckFree(t *testing.T) {
 	root := t.TempDir()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	listener := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	used := listener.Addr().(*net.TCPAddr).Port
 	defer func() { _ = listener.Close() }()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	free := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	port := free.Addr().(*net.TCPAddr).Port
 	_ = free.Close()
 
@@ -38,7 +36,7 @@ func TestCheckFree(t *testing.T) {
 	byOther := func(text string) string {
 		return fmt.Sprintf("host port %s is published already by pod default/other (lifepod run with PID %d)", text, os.Getpid())
 	}
-	cases := []struct {
+	for _, c := range []struct {
 		name string
 		pod  *v1.Pod
 		want string
@@ -50,8 +48,7 @@ func TestCheckFree(t *testing.T) {
 		{"another pod, other address", podWithPort("a", "127.0.0.2", port, v1.ProtocolTCP), ""},
 		{"itself", podWithPort("other", "127.0.0.1", port, v1.ProtocolTCP), ""},
 		{"not our address", podWithPort("a", "192.0.2.7", port, v1.ProtocolTCP), fmt.Sprintf("host port 192.0.2.7:%d/tcp: 192.0.2.7 is not an address of this machine", port)},
-	}
-	for _, c := range cases {
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			assert.Error(t, c.want, checkFree(root, c.pod))
 		})

@@ -166,8 +166,7 @@ func TestCloseWaitsForASlowReader(t *testing.T) {
 	}()
 	p.close()
 	_ = w.Close()
-	n := <-got
-	assert.True(t, n == 1<<20, "%d bytes", n)
+	assert.Equal(t, 1<<20, <-got, "bytes")
 }
 
 // What can't be written is lifepod's error, not silence.
@@ -180,7 +179,7 @@ func TestDiskFull(t *testing.T) {
 }
 
 func TestBrokenPipe(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name           string
 		stdout, stderr bool // nobody reads
 		late           bool // onBroken is set after the fact
@@ -190,8 +189,7 @@ func TestBrokenPipe(t *testing.T) {
 		{name: "stdout, before anybody asks", stdout: true, late: true, want: 1},
 		{name: "stderr", stderr: true},
 		{name: "both", stdout: true, stderr: true, want: 1},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			read := func(broken bool) *os.File {
 				r, w := pipe(t)
@@ -302,6 +300,5 @@ func TestOutputOnATerminal(t *testing.T) {
 		p.output(piece.from, podlog.Record{Text: piece.text, Stream: "stdout"}, podlog.Place{})
 	}
 	p.close()
-	want := "a | ^[[2J\x1b[31mred\x1b[0m\na | \x1b[31mstill\\rred \x1b[0m\nb | plain\\u202e\na | not\n"
-	assert.Deep(t, "", want, stdout.String())
+	assert.Deep(t, "", "a | ^[[2J\x1b[31mred\x1b[0m\na | \x1b[31mstill\\rred \x1b[0m\nb | plain\\u202e\na | not\n", stdout.String())
 }

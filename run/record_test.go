@@ -6,16 +6,17 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifepod/lifepod/host"
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/manifest"
 )
 
 func testRecord(t *testing.T, runtime *host.Runtime) *record {
 	t.Helper()
-	r := assert.Get(newRecord(runtime, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1"}}, "")).Must(t)
-	return r
+	return assert.Get(newRecord(runtime, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1"}}, "")).Must(t)
 }
 
 func recordPath(runtime *host.Runtime) string {
@@ -33,9 +34,7 @@ func TestAbandoned(t *testing.T) {
 	}
 	own.leave()
 	r, err := abandoned(recordPath(runtime))
-	if r == nil || err != nil || r.Name != "web" || r.UID != "1" {
-		t.Fatalf("a killed lifepod's: %+v, %v", r, err)
-	}
+	assert.Require(t, r != nil && err == nil && r.Name == "web" && r.UID == "1", "a killed lifepod's: %+v, %v", r, err)
 	r.leave()
 }
 
@@ -44,11 +43,49 @@ func TestAbandoned(t *testing.T) {
 func TestTakenOverIsNotAbandoned(t *testing.T) {
 	runtime := &host.Runtime{Root: t.TempDir()}
 	killed := testRecord(t, runtime)
-	seen, err := os.Open(recordPath(runtime)) // by one that looks for what was left
-	assert.Must(t, err)
-	next := testRecord(t, runtime) // takes its place
+	seen := assert.Get(os.Open(recordPath(runtime))).Must(t) // by one that looks for what was left
+	next := testRecord(t, runtime)                           // takes its place
 	defer next.leave()
 	killed.leave()
 	r, err := abandonedFile(seen, recordPath(runtime))
 	assert.True(t, r == nil && err == nil, "got %+v, %v, want none: a lifepod has it", r, err)
+}
+
+// What may change while a pod runs does not make it another pod; all else does.
+func TestDigest(t *testing.T) {
+	newSet := func(change func(*manifest.Set)) string {
+		set := &manifest.Set{Pod: podOf("a", "b")}
+		change(set)
+		return assert.Get(digestOf(set)).Must(t)
+	}
+	plain := newSet(func(*manifest.Set) {})
+	for name, test := range map[string]struct {
+		same   bool
+		change func(*manifest.Set)
+	}{
+		"uid":           {true, func(s *manifest.Set) { s.Pod.UID = "other" }},
+		"labels":        {true, func(s *manifest.Set) { s.Pod.Labels = map[string]string{"a": "b"} }},
+		"ConfigMap":     {true, func(s *manifest.Set) { s.ConfigMaps = []*v1.ConfigMap{{}} }},
+		"Secret":        {true, func(s *manifest.Set) { s.Secrets = []*v1.Secret{{}} }},
+		"name":          {false, func(s *manifest.Set) { s.Pod.Name = "other" }},
+		"namespace":     {false, func(s *manifest.Set) { s.Pod.Namespace = "other" }},
+		"spec":          {false, func(s *manifest.Set) { s.Pod.Spec.HostNetwork = true }},
+		"container":     {false, func(s *manifest.Set) { s.Pod.Spec.Containers[1].Image = "other" }},
+		"runtime class": {false, func(s *manifest.Set) { s.RuntimeClasses = []*nodev1.RuntimeClass{{Handler: "kata"}} }},
+	} {
+		assert.Equal(t, test.same, newSet(test.change) == plain, "another %s: the same pod", name)
+	}
+}
+
+// A name that was generated is another each time: the pods of such a manifest are told
+// apart by what it was generated from.
+func TestDigestOfGeneratedName(t *testing.T) {
+	digest := func(generateName, name string) string {
+		set := &manifest.Set{Pod: podOf("a")}
+		set.Pod.GenerateName, set.Pod.Name = generateName, name
+		return assert.Get(digestOf(set)).Must(t)
+	}
+	assert.True(t, digest("job-", "job-abcde") == digest("job-", "job-vwxyz"), "two names of one manifest: two pods")
+	assert.True(t, digest("job-", "job-abcde") != digest("work-", "work-abcde") && digest("", "job-abcde") != digest("", "job-vwxyz"),
+		"two manifests: one pod")
 }

@@ -30,7 +30,7 @@ spec:
 
 // TestReload edits the manifest of a running pod (A-VOL-5).
 func TestReload(t *testing.T) {
-	tests := []struct {
+	for _, tc := range []struct {
 		name  string
 		edits []string // old, new, …, of the original
 		text  string   // what the ConfigMap says then
@@ -52,8 +52,7 @@ func TestReload(t *testing.T) {
 			warns: []string{"the manifest has changed and can't be used, nothing is updated: pod.yaml:4: document 1: dota: unknown field; did you mean data? (and 1 more)"},
 		},
 		{name: "gone", text: "hello", warns: []string{"the manifest has changed and can't be used, nothing is updated: read manifest: open "}},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Chdir(dir)

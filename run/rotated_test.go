@@ -31,8 +31,7 @@ func TestFollowAcrossRotation(t *testing.T) {
 	f.write(file, "stdout F ")
 	_ = file.Close()
 	f.exit("a", 0)
-	want := "1\n2a2b2c\n3\n2a2b2c\n4\n2a2b2c\n5\n2a\n"
-	assert.Deep(t, "", want, f.end())
+	assert.Deep(t, "", "1\n2a2b2c\n3\n2a2b2c\n4\n2a2b2c\n5\n2a\n", f.end())
 }
 
 // What was rotated before anybody followed is shown, compressed or not.

@@ -288,12 +288,3 @@ func TestAssertions(t *testing.T) {
 		assert.True(t, err != nil, "%q is an assertion", text)
 	}
 }
-
-// BenchmarkCrashLoop is an hour of a crash loop.
-func BenchmarkCrashLoop(b *testing.B) {
-	set := assert.Get(manifest.Read([]manifest.Source{{Name: "pod.yaml", Data: []byte(webPod)}}, manifest.Options{Now: sim.Began})).Must(b)
-	s := assert.Get(file.Read(manifest.Source{Name: "s.yaml", Data: []byte("apiVersion: lifepod.dev/v1alpha1\nkind: Scenario\ncontainers: {main: {runs: [{run: 1s, exit: 1}]}}")}, set.Pod)).Must(b)
-	for b.Loop() {
-		sim.Run(set.Pod, sim.Options{Scenario: s})
-	}
-}

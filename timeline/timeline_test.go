@@ -236,8 +236,7 @@ func laws(t *testing.T, c *timeline.Chart) {
 func TestNow(t *testing.T) {
 	c := charts()["unpullable"]
 	assert.Require(t, c.Path.To == "now" && c.Path.At.Equal(timelinetest.At(40*time.Second)), "the path leads to %s at %v", c.Path.To, c.Path.At)
-	got := c.Path.Shares[0]
-	assert.Equal(t, (timeline.Share{Label: "back-off of main", Took: 38800 * time.Millisecond, Percent: 97}), got, "got")
+	assert.Equal(t, (timeline.Share{Label: "back-off of main", Took: 38800 * time.Millisecond, Percent: 97}), c.Path.Shares[0], "got")
 }
 
 func TestJSON(t *testing.T) {

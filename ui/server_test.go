@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -81,8 +82,7 @@ func TestHeaders(t *testing.T) {
 	for _, url := range []string{base, base + "elsewhere"} {
 		answer, _ := ask(t, c, http.MethodGet, url)
 		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Frame-Options": "DENY"} {
-			got := answer.Header.Get(name)
-			assert.True(t, got == want, "%s: %s is %q", url, name, got)
+			assert.Equal(t, want, answer.Header.Get(name), "%s: %s is", url, name)
 		}
 		policy := answer.Header.Get("Content-Security-Policy")
 		for _, want := range []string{"default-src 'none'", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'", "trusted-types 'none'"} {
@@ -151,6 +151,27 @@ func TestSlowWatcher(t *testing.T) {
 	for _, text := range []string{"1", "2", "3"} {
 		l.tell(t.Context(), []byte(text))
 	}
-	got := string(<-slow)
-	assert.True(t, got == "3", "got %s", got)
+	assert.Equal(t, "3", string(<-slow), "the slow one got")
+}
+
+// TestManyConnections: users of this machine who don't have the link keep neither connections of the page nor its
+// browser from it.
+func TestManyConnections(t *testing.T) {
+	s, c := serve(t, nil)
+	link := s.Link()
+	base := strings.TrimSuffix(strings.Split(link, "?")[0], "/")
+	entered, _ := ask(t, c, http.MethodGet, link)
+	cookie, page := entered.Cookies()[0], entered.Header.Get("Location")
+	address := s.listener.Addr().String()
+	for range 2 * maxConnections {
+		silent := assert.Get(net.Dial("tcp", address)).Must(t)
+		defer silent.Close()
+	}
+	answer, _ := ask(t, c, http.MethodGet, base+page, "Cookie: "+cookie.Name+"="+cookie.Value)
+	assert.True(t, answer.StatusCode == http.StatusOK, "the browser beside many silent connections: %s", answer.Status)
+	refused := assert.Get(net.Dial("tcp", address)).Must(t)
+	defer refused.Close()
+	assert.Must(t, assert.ErrorOf(io.WriteString(refused, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")))
+	text, err := io.ReadAll(refused)
+	assert.True(t, err == nil && strings.HasPrefix(string(text), "HTTP/1.1 403 "), "who is refused is not sent away: %q, %v", text, err)
 }

@@ -91,9 +91,7 @@ The group default/train has 3 members; attempt 1 began at 12:01:00, and all ran 
 func TestExplainGroupOfNobody(t *testing.T) {
 	a := timelinetest.NewMember("train-a", "node-1")
 	a.Now.Stage = "gone"
-	if g := ExplainGroup("default/train", []*journal.Record{a.Record}, timelinetest.Moment(0), sentence.English); g != nil {
-		t.Errorf("told of a group without members: %+v", g)
-	}
+	assert.True(t, ExplainGroup("default/train", []*journal.Record{a.Record}, timelinetest.Moment(0), sentence.English) == nil, "told of a group without members")
 }
 
 // TestGroupWait: who waits at the barrier is told for whom, and which way these are heard of.

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -13,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifepod/lifepod/internal/assert"
 	"github.com/lifepod/lifepod/internal/sentence"
 )
 
@@ -68,9 +68,7 @@ func TestObjects(t *testing.T) {
 		},
 	}
 	var b strings.Builder
-	if err := (Layout{Width: 200}).WriteAll(&b, o.Troubles(sentence.English), 4); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, (Layout{Width: 200}).WriteAll(&b, o.Troubles(sentence.English), 4))
 	want := `DaemonSet default/log
   It has 0 of 2 pods, because another can't be created: webhook down.
 Deployment default/web
@@ -87,7 +85,5 @@ StatefulSet default/db
   It has 0 of 1 pod, because another can't be created: create Pod db-0 in StatefulSet db failed error: no service account.
 4 pods, all as they should be, but not what is above.
 `
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "", want, b.String())
 }

@@ -25,10 +25,18 @@ func waiting(name string, wait lifecycle.Wait) *journal.Record {
 	}
 }
 
+var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// wantFirst wants that first to be said of a pod.
+func wantFirst(t *testing.T, r *journal.Record, want string, words ...any) {
+	t.Helper()
+	got := Explain(r, now, sentence.English).Sentences
+	assert.True(t, len(got) > 0 && got[0].Text == want, "%v: %+v, want %s", words, got, want)
+}
+
 // TestOverview: pods with one cause are reported together, the worst first, and those that are as they
 // should be are not reported.
 func TestOverview(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	image := lifecycle.Wait{Subject: "main", For: lifecycle.WaitImageRetry, On: "app:2", Until: now.Add(10 * time.Second), Because: "ErrImagePull: not found", Rule: "A-IMG-4"}
 	well := waiting("well", lifecycle.Wait{})
 	well.Now = &journal.Now{Phase: "Running", Stage: "syncing", Ready: true}
@@ -92,7 +100,6 @@ default/slow
 
 // TestImageHint: of an image that can't be had it is told, now and when the pod has ended without it, that it is here.
 func TestImageHint(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	r := waiting("p", lifecycle.Wait{Subject: "main", For: lifecycle.WaitImageRetry, On: "app", Until: now.Add(10 * time.Second), Because: "ErrImagePull: no such host"})
 	failed := journal.Decision(lifecycle.Report{
 		Subject: "main", Kind: lifecycle.KindImageFailed, Reason: "ErrImagePull", Message: "no such host",
@@ -108,7 +115,6 @@ func TestImageHint(t *testing.T) {
 
 // TestAbout: what is said of one container is about that one, and whether it is as it should be.
 func TestAbout(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	r := waiting("web", lifecycle.Wait{Subject: "side", For: lifecycle.WaitBackOff, Because: "exited 3", Until: now})
 	r.Pod.Containers = append(r.Pod.Containers, journal.Container{Name: "side", Kind: "container"})
 	r.Now.Phase, r.Now.Containers = "Running", []journal.ContainerNow{
@@ -134,7 +140,6 @@ side of default/web is waiting: CrashLoopBackOff, restarted 2 times.
 
 // TestHeldHook: A-HOOK-2: of a hook whose own process has ended it is said what it waits for.
 func TestHeldHook(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	const held = `its process has ended, but the process sleep (PID 41), which it left, holds its output open`
 	for want, wait := range map[string]lifecycle.Wait{
 		"main has not started yet: its postStart hook has been running for 29 s: " + held:                           {Subject: "main", For: lifecycle.WaitHook, On: "postStart", Since: now.Add(-29 * time.Second), Held: held},
@@ -143,15 +148,12 @@ func TestHeldHook(t *testing.T) {
 		var b strings.Builder
 		list, asked := Overview([]*journal.Record{waiting("web", wait)}, now, sentence.English)
 		assert.Must(t, (Layout{Width: 400}).WriteAll(&b, list, asked))
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("%q, want %q", b.String(), want)
-		}
+		assert.True(t, strings.Contains(b.String(), want), "%q, want %q", b.String(), want)
 	}
 }
 
 // TestChinese: sentences in Chinese have their clauses in its order, and lines are as wide as the terminal, not as long.
 func TestChinese(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	image := lifecycle.Wait{Subject: "main", For: lifecycle.WaitImageRetry, On: "app:2", Until: now.Add(90 * time.Second), Because: "ErrImagePull: not found"}
 	gate := lifecycle.Wait{Subject: "pod", For: journal.WaitScheduling, On: "example.com/quota"}
 	var b strings.Builder
@@ -170,7 +172,6 @@ default/c
 
 // TestReasonsInChinese: reasons that lifepod gives are Chinese, and those that others, or a lifepod before, have given are as they were.
 func TestReasonsInChinese(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	exited := &lifecycle.Report{Kind: lifecycle.KindExited, Code: 3, Because: lifecycle.Because{Kind: lifecycle.BecausePolicy, Policy: "Always", Nth: 2}}
 	asked := &lifecycle.Report{Kind: lifecycle.KindRestartsAll, Because: lifecycle.Because{Kind: "asked-for-in-the-live-view"}}
 	failed := &lifecycle.Report{Kind: lifecycle.KindProbeFailed, On: "liveness", Message: "no route"}
@@ -192,21 +193,17 @@ func TestReasonsInChinese(t *testing.T) {
 
 // TestHarmless: what others have written can't steer the terminal.
 func TestHarmless(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	r := waiting("p", lifecycle.Wait{Subject: "main", For: lifecycle.WaitRetry, Because: "CreateContainerError: \x1b[31mred\x07\u202e\nnext", Rule: "A-CST-7"})
 	r.Pod.Name = "p\x1b]0;title\x07"
 	var b strings.Builder
 	assert.Must(t, (Layout{Width: 80}).Write(&b, Explain(r, now, sentence.English)))
 	list, asked := Overview([]*journal.Record{r}, now, sentence.English)
 	assert.Must(t, (Layout{Width: 80}).WriteAll(&b, list, asked))
-	if strings.ContainsAny(b.String(), "\x1b\x07\u202e") {
-		t.Errorf("it says %q", b.String())
-	}
+	assert.True(t, !strings.ContainsAny(b.String(), "\x1b\x07\u202e"), "it says %q", b.String())
 }
 
 // TestPulls: a pull that is under way says how far it is, if that is known.
 func TestPulls(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for _, tc := range []struct {
 		pull journal.Pull
 		want string
@@ -240,15 +237,12 @@ func TestPulls(t *testing.T) {
 	} {
 		r := waiting("p", lifecycle.Wait{Subject: "main", For: lifecycle.WaitImagePull, On: "app:2", Since: now.Add(-4 * time.Second)})
 		r.Now.Pulls = []journal.Pull{tc.pull}
-		if got := Explain(r, now, sentence.English).Sentences[0].Text; got != tc.want {
-			t.Errorf("%+v: %s\nwant %s", tc.pull, got, tc.want)
-		}
+		wantFirst(t, r, tc.want)
 	}
 }
 
 // TestObject: of a pod without a journal it is told what its object says, and nothing is made up.
 func TestObject(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "elsewhere", UID: "u"},
 		Spec:       v1.PodSpec{NodeName: "n2", Containers: []v1.Container{{Name: "main"}, {Name: "side"}}},
@@ -281,7 +275,6 @@ func TestObject(t *testing.T) {
 // TestStartError: what the runtime said of a process that it could not start, whether the journal has its exit or only the
 // status has it.
 func TestStartError(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	exit := &journal.Exit{
 		Code: 128, Reason: "StartError", FinishedAt: now,
 		Message: "failed to create containerd task: failed to create shim task: runc create failed: container init was OOM-killed (memory limit too low?): the limit is 1048576 bytes",
@@ -296,21 +289,14 @@ func TestStartError(t *testing.T) {
 		r := waiting("p", lifecycle.Wait{})
 		r.Now.Waits, r.Now.Phase, r.Entries = nil, "Failed", []journal.Entry{fact, decided}
 		r.Now.Containers = []journal.ContainerNow{{Name: "main", State: "terminated", Exit: exit}}
-		const want = "main at 12:00:00: exit 128 StartError: " + said + " → not restarted."
-		if got := Explain(r, now, sentence.English).Sentences; len(got) == 0 || got[0].Text != want {
-			t.Errorf("%s: %+v, want %s", name, got, want)
-		}
+		wantFirst(t, r, "main at 12:00:00: exit 128 StartError: "+said+" → not restarted.", name)
 		r.Entries, r.Object = nil, true
-		const state = "main is terminated: exit 128 StartError: " + said + "; its node's journal tells no more."
-		if got := Explain(r, now, sentence.English).Sentences; len(got) == 0 || got[0].Text != state {
-			t.Errorf("the object: %+v, want %s", got, state)
-		}
+		wantFirst(t, r, "main is terminated: exit 128 StartError: "+said+"; its node's journal tells no more.", "the object")
 	}
 }
 
 // TestSaid: what a process wrote last is told where it failed by itself and has left no termination message.
 func TestSaid(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
 		exit       journal.Exit
 		said, want string
@@ -329,15 +315,12 @@ func TestSaid(t *testing.T) {
 		r.Now.Waits, r.Now.Phase = nil, "Failed"
 		r.Entries = []journal.Entry{{ID: 1, At: now, Kind: journal.Fact, Name: "ContainerExited", Container: "main", Exit: &test.exit}, decided}
 		r.Ends = []journal.End{{Container: "main", Exit: test.exit, Entry: 1, Said: test.said}}
-		if got, want := Explain(r, now, sentence.English).Sentences, "main at 12:00:00: "+test.want+" → not restarted."; len(got) == 0 || got[0].Text != want {
-			t.Errorf("%+v, want %s", got, want)
-		}
+		wantFirst(t, r, "main at 12:00:00: "+test.want+" → not restarted.")
 	}
 }
 
 // TestWordsOnly: of an exit of which a lifepod before kept only words, they are told.
 func TestWordsOnly(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	r := waiting("p", lifecycle.Wait{})
 	r.Now.Waits, r.Now.Phase = nil, "Running"
 	r.Entries = []journal.Entry{
@@ -353,7 +336,6 @@ func TestWordsOnly(t *testing.T) {
 
 // TestLeft: of entries that were given up it is told that they are missing.
 func TestLeft(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	r := waiting("p", lifecycle.Wait{Subject: "pod", For: lifecycle.WaitVolumes})
 	r.Left = 7
 	for i, id := range []int64{1, 2, 9, 10, 11} {

@@ -68,27 +68,24 @@ func TestHandlersAndUsers(t *testing.T) {
 			event: "Failed to create pod sandbox: can't set `spec.hostUsers: false`, runtime does not support user namespaces",
 		},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			inStory(t, func(t *testing.T, s *story) {
-				s.node.Handler = tc.handler
-				s.node.API.RuntimeClasses = classes{"safe": "vm", "plain": ""}
-				s.node.Features = cri.Features{Handlers: map[string]cri.HandlerFeatures{"": {UserNamespaces: tc.class == ""}, "vm": {}}}
-				pod := podOf("web", v1.RestartPolicyAlways, "main")
-				pod.Spec.HostUsers = tc.hostUsers
-				if tc.class != "" {
-					pod.Spec.RuntimeClassName = &tc.class
-				}
-				web := s.run(pod)
-				if tc.call != "" {
-					web.await("the pod to run", running)
-				} else {
-					web.awaitEvent(tc.event)
-				}
-				assert.True(t, slices.ContainsFunc(s.Acted(), func(c string) bool { return c == tc.call }) == (tc.call != ""),
-					"calls %q, want %q", s.Acted(), tc.call)
-				web.stop(1)
-				web.gone()
-			})
+		storyOf(t, tc.name, func(t *testing.T, s *story) {
+			s.node.Handler = tc.handler
+			s.node.API.RuntimeClasses = classes{"safe": "vm", "plain": ""}
+			s.node.Features = cri.Features{Handlers: map[string]cri.HandlerFeatures{"": {UserNamespaces: tc.class == ""}, "vm": {}}}
+			pod := podOf("web", v1.RestartPolicyAlways, "main")
+			pod.Spec.HostUsers = tc.hostUsers
+			if tc.class != "" {
+				pod.Spec.RuntimeClassName = &tc.class
+			}
+			web := s.run(pod)
+			if tc.call != "" {
+				web.await("the pod to run", running)
+			} else {
+				web.awaitEvent(tc.event)
+			}
+			assert.True(t, slices.ContainsFunc(s.Acted(), func(c string) bool { return c == tc.call }) == (tc.call != ""),
+				"calls %q, want %q", s.Acted(), tc.call)
+			web.ends(1)
 		})
 	}
 }

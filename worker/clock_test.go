@@ -2,7 +2,6 @@ package worker
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -25,27 +24,25 @@ func (w *wallClock) machine() lifecycle.Clock {
 func TestBackOffWhenTheClockIsSet(t *testing.T) {
 	for name, by := range map[string]time.Duration{"back": -time.Hour, "forward": time.Hour, "not at all": 0} {
 		for _, killed := range []bool{false, true} {
-			t.Run(name, func(t *testing.T) {
-				inStory(t, func(t *testing.T, s *story) {
-					wall := &wallClock{}
-					s.node.Clock = Clock{Now: wall.now, Machine: wall.machine}
-					s.Program("main", "exit=1 after=1s", "exit=1 after=1s", "run")
-					pod := s.runMortal(podOf("web", v1.RestartPolicyAlways, "main"))
-					second := pod.await("restarted", restarts(1))
-					time.Sleep(5 * time.Second) // four of the ten of the back-off have passed
-					if killed {
-						pod.kill()
-						wall.ahead = by
-						pod.resume()
-					} else {
-						wall.ahead = by
-						pod.worker.relist.Send() // something happens
-					}
-					third := pod.await("restarted twice", restarts(2))
-					if got, want := third-second, 11025*time.Millisecond; got.Round(50*time.Millisecond) != want.Round(50*time.Millisecond) {
-						t.Errorf("killed %t: restarted %v after the start before, want about %v", killed, got, want)
-					}
-				})
+			storyOf(t, name, func(t *testing.T, s *story) {
+				wall := &wallClock{}
+				s.node.Clock = Clock{Now: wall.now, Machine: wall.machine}
+				s.Program("main", "exit=1 after=1s", "exit=1 after=1s", "run")
+				pod := s.runMortal(podOf("web", v1.RestartPolicyAlways, "main"))
+				second := pod.await("restarted", restarts(1))
+				time.Sleep(5 * time.Second) // four of the ten of the back-off have passed
+				if killed {
+					pod.kill()
+					wall.ahead = by
+					pod.resume()
+				} else {
+					wall.ahead = by
+					pod.worker.relist.Send() // something happens
+				}
+				third := pod.await("restarted twice", restarts(2))
+				if got, want := third-second, 11025*time.Millisecond; got.Round(50*time.Millisecond) != want.Round(50*time.Millisecond) {
+					t.Errorf("killed %t: restarted %v after the start before, want about %v", killed, got, want)
+				}
 			})
 		}
 	}
@@ -55,19 +52,16 @@ func TestBackOffWhenTheClockIsSet(t *testing.T) {
 // event is lost is found as ever (A-SYNC-3, A-PLEG-4).
 func TestSnapshotsWhenTheClockIsSet(t *testing.T) {
 	for name, by := range map[string]time.Duration{"back": -time.Hour, "forward": time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t, "lose STOPPED main")
-				wall := &wallClock{}
-				s.node.Clock = Clock{Now: wall.now, Machine: wall.machine}
-				s.Program("main", "exit=3 after=5s", "run")
-				pod := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-				time.Sleep(2 * time.Second)
-				wall.ahead = by
-				pod.worker.relist.Send()
-				at, limit := pod.await("restarted", restarts(1)), 20*time.Second
-				assert.True(t, at <= limit, "restarted after %v, want %v at the latest", at, limit)
-			})
-		})
+		storyOf(t, name, func(t *testing.T, s *story) {
+			wall := &wallClock{}
+			s.node.Clock = Clock{Now: wall.now, Machine: wall.machine}
+			s.Program("main", "exit=3 after=5s", "run")
+			pod := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+			time.Sleep(2 * time.Second)
+			wall.ahead = by
+			pod.worker.relist.Send()
+			at, limit := pod.await("restarted", restarts(1)), 20*time.Second
+			assert.True(t, at <= limit, "restarted after %v, want %v at the latest", at, limit)
+		}, "lose STOPPED main")
 	}
 }

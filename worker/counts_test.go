@@ -33,14 +33,8 @@ func (l *countedLife) Status(status v1.PodStatus, step bool) {
 // runCounted begins the life of a pod of which is counted what becomes of it.
 func (s *story) runCounted(pod *v1.Pod, to *counts.Counts) *life {
 	s.node.Watch, s.node.JournalWrote = to, to.Journal
-	l := &countedLife{life: &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}, pod: pod, counts: to}
-	l.worker = s.node.NewWorker(pod, l)
-	s.events.Add(l.worker)
-	s.wait.Go(func() {
-		defer s.events.Remove(l.worker)
-		l.done <- l.worker.Run(s.ctx)
-	})
-	return l.life
+	l := &countedLife{life: s.newLife(), pod: pod, counts: to}
+	return l.begin(s.ctx, s.node.NewWorker(pod, l))
 }
 
 // figures are those of a metric that are not 0, by their labels' values: of a counter its value, of a histogram
@@ -142,8 +136,7 @@ func TestStartsAreCounted(t *testing.T) {
 			return slices.ContainsFunc(s.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
 		})
 		time.Sleep(time.Second)
-		web.stop(30)
-		web.gone()
+		web.ends(30)
 		for _, milestone := range []string{"sandbox", "initialized", "running", "ready"} {
 			n := figures(t, to, "lifepod_pod_start_duration_seconds")[milestone]
 			assert.True(t, n == 1, "the milestone %s was reached %v times", milestone, n)

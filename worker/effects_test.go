@@ -66,16 +66,10 @@ func (l *recordingLife) Event(at time.Time, e lifecycle.RecordEvent) {
 func TestEventsAfterStatuses(t *testing.T) {
 	inStory(t, func(t *testing.T, s *story) {
 		s.Program("main", "exit=1 after=1s", "exit=1 after=1s", "run")
-		l := &recordingLife{life: &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}}
-		l.worker = s.node.NewWorker(podOf("web", v1.RestartPolicyAlways, "main"), l)
-		s.events.Add(l.worker)
-		s.wait.Go(func() {
-			defer s.events.Remove(l.worker)
-			l.done <- l.worker.Run(s.ctx)
-		})
+		l := &recordingLife{life: s.newLife()}
+		l.begin(s.ctx, s.node.NewWorker(podOf("web", v1.RestartPolicyAlways, "main"), l))
 		l.await("restarted twice", restarts(2))
-		l.stop(0)
-		l.gone()
+		l.ends(0)
 		seen := map[string]bool{}
 		first := slices.DeleteFunc(l.order, func(what string) bool { // a status may come again
 			again := seen[what] && what != "Started"

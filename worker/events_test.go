@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -20,7 +19,7 @@ import (
 // What goes wrong with events costs time at most: the pod's life is the same (A-PLEG-4, A-PLEG-7, A-PLEG-8).
 func TestEventsGoWrong(t *testing.T) {
 	const usual = 1140 * time.Millisecond
-	tests := []struct {
+	for _, test := range []struct {
 		fault     string
 		restarted time.Duration
 	}{
@@ -37,28 +36,24 @@ func TestEventsGoWrong(t *testing.T) {
 		{"slow StartContainer web by=3s", usual},    // so is its exit, before the answer
 		{"slow CreateContainer web by=500ms", usual + 500*time.Millisecond},
 		{"slow RunPodSandbox web by=500ms", usual + 500*time.Millisecond},
-	}
-	for _, test := range tests {
-		t.Run(strings.ReplaceAll(test.fault, " ", "_"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t, test.fault)
-				s.Program("main", "exit=3 after=1s", "run")
-				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-				at := web.await("restarted", restarts(1))
-				assert.True(t, at <= test.restarted, "restarted after %v, want %v at the latest", at, test.restarted)
-				time.Sleep(time.Minute)
-				status := web.last().ContainerStatuses[0]
-				end := status.LastTerminationState.Terminated
-				assert.True(t, end != nil && end.ExitCode == 3 && end.Reason == "Error", "last state %+v, want exit code 3", end)
-				assert.True(t, status.RestartCount == 1 && status.State.Running != nil, "a minute later %+v, want it running and restarted once", status)
-				want := []string{
-					"RunPodSandbox web attempt=0",
-					"CreateContainer web/main attempt=0", "StartContainer web/main",
-					"CreateContainer web/main attempt=1", "StartContainer web/main",
-				}
-				assert.Deep(t, "calls", want, s.Acted())
-			})
-		})
+	} {
+		storyOf(t, strings.ReplaceAll(test.fault, " ", "_"), func(t *testing.T, s *story) {
+			s.Program("main", "exit=3 after=1s", "run")
+			web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+			at := web.await("restarted", restarts(1))
+			assert.True(t, at <= test.restarted, "restarted after %v, want %v at the latest", at, test.restarted)
+			time.Sleep(time.Minute)
+			status := web.last().ContainerStatuses[0]
+			end := status.LastTerminationState.Terminated
+			assert.True(t, end != nil && end.ExitCode == 3 && end.Reason == "Error", "last state %+v, want exit code 3", end)
+			assert.True(t, status.RestartCount == 1 && status.State.Running != nil, "a minute later %+v, want it running and restarted once", status)
+			want := []string{
+				"RunPodSandbox web attempt=0",
+				"CreateContainer web/main attempt=0", "StartContainer web/main",
+				"CreateContainer web/main attempt=1", "StartContainer web/main",
+			}
+			assert.Deep(t, "calls", want, s.Acted())
+		}, test.fault)
 	}
 }
 
@@ -70,27 +65,22 @@ func TestExitBeforeStartIsAnswered(t *testing.T) {
 		web.gone()
 		status := web.last()
 		assert.Equal(t, v1.PodSucceeded, status.Phase, "phase")
-		want := []string{"Pulled", "Created", "Started"}
-		assert.Deep(t, "Events", want, web.reasons(v1.EventTypeNormal))
+		assert.Deep(t, "Events", []string{"Pulled", "Created", "Started"}, web.reasons(v1.EventTypeNormal))
 	})
 }
 
 // A sandbox that ends unasked is replaced, and its pod's containers run again.
 func TestSandboxEnds(t *testing.T) {
 	for _, fault := range []string{"double STOPPED absent", "lose STOPPED web"} {
-		t.Run(fault, func(t *testing.T) {
-			inStory(t, func(t *testing.T, s *story) {
-				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-				web.await("running", running)
-				s.Fault(fault)
-				time.Sleep(time.Second)
-				s.EndSandbox("web")
-				at := web.await("restarted", restarts(1))
-				assert.True(t, at <= 12*time.Second, "restarted after %v, want at most a snapshot's delay", at)
-				time.Sleep(time.Minute)
-				want := []string{"sandbox web attempt=1 ready", "web/main attempt=1 running"}
-				assert.Deep(t, "what there is", want, s.Left())
-			})
+		storyOf(t, fault, func(t *testing.T, s *story) {
+			web := s.running(podOf("web", v1.RestartPolicyAlways, "main"))
+			s.Fault(fault)
+			time.Sleep(time.Second)
+			s.EndSandbox("web")
+			at := web.await("restarted", restarts(1))
+			assert.True(t, at <= 12*time.Second, "restarted after %v, want at most a snapshot's delay", at)
+			time.Sleep(time.Minute)
+			assert.Deep(t, "what there is", []string{"sandbox web attempt=1 ready", "web/main attempt=1 running"}, s.Left())
 		})
 	}
 }
@@ -122,8 +112,7 @@ func TestNoStream(t *testing.T) {
 // snapshots become rare, until an event proves the stream.
 func TestQuietStreamIsTrustedInTheEnd(t *testing.T) {
 	inStory(t, func(t *testing.T, s *story) {
-		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-		web.await("running", running)
+		web := s.running(podOf("web", v1.RestartPolicyAlways, "main"))
 		time.Sleep(time.Minute)
 		s.BreakStreams()
 		broken := s.elapsed()
@@ -141,8 +130,7 @@ func TestQuietStreamIsTrustedInTheEnd(t *testing.T) {
 // A runtime that does not answer is not asked ever more.
 func TestSnapshotsDoNotPileUp(t *testing.T) {
 	inStory(t, func(t *testing.T, s *story) {
-		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-		web.await("running", running)
+		s.running(podOf("web", v1.RestartPolicyAlways, "main"))
 		s.Fault("hang ListPodSandbox times=100000", "fail GetContainerEvents times=100000")
 		s.BreakStreams()
 		time.Sleep(time.Minute)
@@ -160,25 +148,22 @@ func TestSnapshotsDoNotPileUp(t *testing.T) {
 // is found all the same, within the same time (A-PLEG-4).
 func TestQuietPodIsOnlyGlancedAt(t *testing.T) {
 	for _, fault := range []string{"lose STOPPED main", "lose STOPPED web"} {
-		t.Run(fault, func(t *testing.T) {
-			inStory(t, func(t *testing.T, s *story) {
-				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-				web.await("running", running)
-				time.Sleep(time.Minute)
-				before := s.calls("ContainerStatus", "PodSandboxStatus")
-				time.Sleep(10 * time.Minute)
-				more := s.calls("ContainerStatus", "PodSandboxStatus") - before
-				assert.True(t, more <= 0, "%d questions about a pod to which nothing happens", more)
-				s.Fault(fault)
-				ended := s.elapsed()
-				if fault == "lose STOPPED main" {
-					s.Exit("web/main", 1)
-				} else {
-					s.EndSandbox("web")
-				}
-				took := web.await("restarted", restarts(1)) - ended
-				assert.True(t, took <= 11*time.Second, "restarted after %v, want at most a relist's delay", took)
-			})
+		storyOf(t, fault, func(t *testing.T, s *story) {
+			web := s.running(podOf("web", v1.RestartPolicyAlways, "main"))
+			time.Sleep(time.Minute)
+			before := s.calls("ContainerStatus", "PodSandboxStatus")
+			time.Sleep(10 * time.Minute)
+			more := s.calls("ContainerStatus", "PodSandboxStatus") - before
+			assert.True(t, more <= 0, "%d questions about a pod to which nothing happens", more)
+			s.Fault(fault)
+			ended := s.elapsed()
+			if fault == "lose STOPPED main" {
+				s.Exit("web/main", 1)
+			} else {
+				s.EndSandbox("web")
+			}
+			took := web.await("restarted", restarts(1)) - ended
+			assert.True(t, took <= 11*time.Second, "restarted after %v, want at most a relist's delay", took)
 		})
 	}
 }

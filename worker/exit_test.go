@@ -43,7 +43,7 @@ func tailOf(s string, n int) string { return s[len(s)-n:] }
 func TestTerminationMessage(t *testing.T) {
 	const fallback = v1.TerminationMessageFallbackToLogsOnError
 	long := strings.Repeat("0123456789", 500)
-	tests := []struct {
+	for _, test := range []struct {
 		name       string
 		policy     v1.TerminationMessagePolicy
 		code       int32
@@ -76,8 +76,7 @@ func TestTerminationMessage(t *testing.T) {
 		{name: "bytes that are no text", file: "a\xff\xfeb", want: "a\uFFFDb"},
 		{name: "a character that is cut", containers: 6, file: "x" + strings.Repeat("é", 1500), want: "x" + strings.Repeat("é", 1023)},
 		{name: "share with the runtime's words", containers: 6, runtime: "oops", file: long, want: ("oops: " + tailOf(long, 4096))[:2048]},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			pod := podOf("web", v1.RestartPolicyNever, "main")
 			for i := 1; i < test.containers; i++ {
@@ -133,7 +132,7 @@ func write(t *testing.T, path, text string) {
 // The log's last lines are found where it was rotated to, compressed or not, or
 // while it is being opened anew (A-CST-14, B-LOG-2).
 func TestTerminationMessageFromRotatedLog(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		files map[string]string // by what follows the log's name
 		want  string
@@ -145,8 +144,7 @@ func TestTerminationMessageFromRotatedLog(t *testing.T) {
 			map[string]string{".20260101-000001.gz": logOf(1, 1), ".20260101-000002": logOf(1, 2), "": logOf(1, 3)},
 			"0x\n0xx\n0xxx\n",
 		},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "main", "2.log")
 			for suffix, text := range test.files {
@@ -256,7 +254,7 @@ func TestMessagesOfInstances(t *testing.T) {
 func TestConfigErrors(t *testing.T) {
 	yes := true
 	root := int64(0)
-	tests := []struct {
+	for _, test := range []struct {
 		name    string
 		spoil   func(*v1.Container)
 		message string
@@ -272,21 +270,17 @@ func TestConfigErrors(t *testing.T) {
 		{"root where it must not be", func(c *v1.Container) {
 			c.SecurityContext = &v1.SecurityContext{RunAsNonRoot: &yes, RunAsUser: &root}
 		}, "container's runAsUser breaks non-root policy"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			inStory(t, func(t *testing.T, s *story) {
-				pod := podOf("web", v1.RestartPolicyAlways, "main")
-				test.spoil(&pod.Spec.Containers[0])
-				web := s.run(pod)
-				web.await("waiting", waitingFor("CreateContainerConfigError"))
-				time.Sleep(time.Minute)
-				got := web.last().ContainerStatuses[0].State.Waiting
-				assert.True(t, got != nil && strings.Contains(got.Message, test.message), "waiting %+v, want %q in its message", got, test.message)
-				assert.Deep(t, "calls", []string{"RunPodSandbox web attempt=0"}, s.Acted())
-				web.stop(30)
-				web.gone()
-			})
+	} {
+		storyOf(t, test.name, func(t *testing.T, s *story) {
+			pod := podOf("web", v1.RestartPolicyAlways, "main")
+			test.spoil(&pod.Spec.Containers[0])
+			web := s.run(pod)
+			web.await("waiting", waitingFor("CreateContainerConfigError"))
+			time.Sleep(time.Minute)
+			got := web.last().ContainerStatuses[0].State.Waiting
+			assert.True(t, got != nil && strings.Contains(got.Message, test.message), "waiting %+v, want %q in its message", got, test.message)
+			assert.Deep(t, "calls", []string{"RunPodSandbox web attempt=0"}, s.Acted())
+			web.ends(30)
 		})
 	}
 }

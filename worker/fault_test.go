@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -25,13 +24,14 @@ func TestOneCallGoesWrong(t *testing.T) {
 		box   = 4 * time.Minute          // Timeouts.Sandbox
 		stop  = call + 30*time.Second
 	)
-	tests := []struct {
+	for _, test := range []struct {
 		fault           string
 		restarted, gone time.Duration // at the latest
 	}{
 		{"fail RunPodSandbox web", retry + usual, ends},
 		{"fail RunPodSandbox web code=Unavailable", again + usual, ends},
 		{"fail RunPodSandbox web code=DeadlineExceeded", again + usual, ends},
+		{"carry-out-then-fail RunPodSandbox web", retry + usual + ends, ends}, // what it made goes first
 		{"carry-out-then-fail RunPodSandbox web code=Unavailable", again + usual, ends},
 		{"hang RunPodSandbox web", box + again + usual, ends},
 		{"carry-out-then-hang RunPodSandbox web", box + again + usual, ends},
@@ -86,36 +86,32 @@ func TestOneCallGoesWrong(t *testing.T) {
 		{"carry-out-then-hang RemovePodSandbox web", usual, call + again + ends},
 		{"fail RemoveContainer web", usual, ends},
 		{"hang RemoveContainer web", usual, ends},
-	}
-	for _, test := range tests {
-		t.Run(strings.ReplaceAll(test.fault, " ", "_"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t, test.fault)
-				s.Program("main", "exit=1 after=1s")
-				s.Program("web/main", "exit=1 after=1s", "exit=1 after=1s", "run")
-				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-				other := podOf("other", v1.RestartPolicyAlways, "main")
-				other.Spec.Containers[0].Image = otherImage
-				assert.Equal(t, usual, s.run(other).await("restarted", restarts(1)), "the other pod restarted after")
-				at := web.await("restarted", restarts(1))
-				assert.True(t, at <= test.restarted, "restarted after %v, want %v at the latest", at, test.restarted)
-				web.await("restarted twice", restarts(2))
-				time.Sleep(time.Minute) // several snapshots
-				asked := s.elapsed()
-				web.stop(30)
-				took := web.gone() - asked
-				assert.True(t, took <= test.gone, "gone after %v, want %v at the latest", took, test.gone)
-				left := slices.DeleteFunc(s.Left(), func(text string) bool { return strings.Contains(text, "other") })
-				assert.True(t, len(left) == 0, "left behind: %q; calls %q", left, s.Acted())
-			})
-		})
+	} {
+		storyOf(t, strings.ReplaceAll(test.fault, " ", "_"), func(t *testing.T, s *story) {
+			s.Program("main", "exit=1 after=1s")
+			s.Program("web/main", "exit=1 after=1s", "exit=1 after=1s", "run")
+			web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+			other := podOf("other", v1.RestartPolicyAlways, "main")
+			other.Spec.Containers[0].Image = otherImage
+			assert.Equal(t, usual, s.run(other).await("restarted", restarts(1)), "the other pod restarted after")
+			at := web.await("restarted", restarts(1))
+			assert.True(t, at <= test.restarted, "restarted after %v, want %v at the latest", at, test.restarted)
+			web.await("restarted twice", restarts(2))
+			time.Sleep(time.Minute) // several snapshots
+			asked := s.elapsed()
+			web.stop(30)
+			took := web.gone() - asked
+			assert.True(t, took <= test.gone, "gone after %v, want %v at the latest", took, test.gone)
+			left := slices.DeleteFunc(s.Left(), func(text string) bool { return strings.Contains(text, "other") })
+			assert.True(t, len(left) == 0, "left behind: %q; calls %q", left, s.Acted())
+		}, test.fault)
 	}
 }
 
 // A call that is refused shows the reason that Kubernetes shows, and the pod
 // gets over it.
 func TestRefusedCallShowsItsReason(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		fault, waiting, event string
 	}{
 		{"fail ImageStatus", "ImageInspectError", "InspectFailed"},
@@ -125,22 +121,18 @@ func TestRefusedCallShowsItsReason(t *testing.T) {
 		{"fail PullImage times=2", "ImagePullBackOff", "BackOff"},
 		{"fail PullImage message=RegistryUnavailable:_no_route", "RegistryUnavailable", "Failed"},
 		{"fail RunPodSandbox", "ContainerCreating", "FailedCreatePodSandBox"},
-	}
-	for _, test := range tests {
-		t.Run(test.fault+" "+test.waiting, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory(t, test.fault)
-				pod := podOf("web", v1.RestartPolicyAlways, "main")
-				if strings.Contains(test.fault, "PullImage") {
-					pod.Spec.Containers[0].Image = "example.org/absent:1"
-				}
-				web := s.run(pod)
-				web.await("waiting with "+test.waiting, waitingFor(test.waiting))
-				web.await("running", running)
-				events := slices.Concat(web.reasons(v1.EventTypeWarning), web.reasons(v1.EventTypeNormal))
-				assert.True(t, slices.Contains(events, test.event), "Events %q, want %s among them", events, test.event)
-			})
-		})
+	} {
+		storyOf(t, test.fault+" "+test.waiting, func(t *testing.T, s *story) {
+			pod := podOf("web", v1.RestartPolicyAlways, "main")
+			if strings.Contains(test.fault, "PullImage") {
+				pod.Spec.Containers[0].Image = "example.org/absent:1"
+			}
+			web := s.run(pod)
+			web.await("waiting with "+test.waiting, waitingFor(test.waiting))
+			web.await("running", running)
+			events := slices.Concat(web.reasons(v1.EventTypeWarning), web.reasons(v1.EventTypeNormal))
+			assert.True(t, slices.Contains(events, test.event), "Events %q, want %s among them", events, test.event)
+		}, test.fault)
 	}
 }
 
@@ -160,7 +152,7 @@ func TestStartError(t *testing.T) {
 // A runtime that is away for a while loses no container, and life goes on afterwards.
 func TestRuntimeGoesAway(t *testing.T) {
 	const away = 3 * time.Second
-	tests := []struct {
+	for _, test := range []struct {
 		name    string
 		program string
 		at      time.Duration // when the runtime goes down
@@ -170,23 +162,19 @@ func TestRuntimeGoesAway(t *testing.T) {
 		{"when it exits", "exit=1 after=6s", 5 * time.Second, 8*time.Second + time.Second},
 		{"while its sandbox is made", "exit=1 after=1s", 60 * time.Millisecond, away + 2500*time.Millisecond},
 		{"while it is started", "exit=1 after=1s", 100 * time.Millisecond, away + 2500*time.Millisecond},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			inStory(t, func(t *testing.T, s *story) {
-				s.Program("main", test.program, "run")
-				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-				time.Sleep(test.at)
-				s.GoDown(away)
-				at := web.await("restarted", restarts(1))
-				assert.True(t, at <= test.again, "restarted at %v, want %v at the latest", at, test.again)
-				time.Sleep(time.Minute)
-				status := web.last().ContainerStatuses[0]
-				assert.True(t, status.RestartCount == 1 && status.State.Running != nil, "a minute later: %+v, want it running and restarted once", status)
-				web.stop(30)
-				web.gone()
-				assert.Empty(t, s.Left(), "left behind")
-			})
+	} {
+		storyOf(t, test.name, func(t *testing.T, s *story) {
+			s.Program("main", test.program, "run")
+			web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
+			time.Sleep(test.at)
+			s.GoDown(away)
+			at := web.await("restarted", restarts(1))
+			assert.True(t, at <= test.again, "restarted at %v, want %v at the latest", at, test.again)
+			time.Sleep(time.Minute)
+			status := web.last().ContainerStatuses[0]
+			assert.True(t, status.RestartCount == 1 && status.State.Running != nil, "a minute later: %+v, want it running and restarted once", status)
+			web.ends(30)
+			assert.Empty(t, s.Left(), "left behind")
 		})
 	}
 }

@@ -27,8 +27,7 @@ func newCheckpoint(id lifecycle.EffectID) lifecycle.Checkpoint {
 }
 
 func textOf(t testing.TB, c lifecycle.Checkpoint) string {
-	text := assert.Get(json.Marshal(c)).Must(t)
-	return string(text)
+	return string(assert.Get(json.Marshal(c)).Must(t))
 }
 
 func save(t testing.TB, f *CheckpointFile, c lifecycle.Checkpoint) {
@@ -124,14 +123,6 @@ func TestLoadDamaged(t *testing.T) {
 	} {
 		assert.Must(t, os.WriteFile(path, content, 0o600))
 		assert.Error(t, "read checkpoint: the file is damaged", assert.ErrorOf(LoadCheckpoint(path)), name)
-	}
-}
-
-// BenchmarkSave is what a step costs that changes the state.
-func BenchmarkSave(b *testing.B) {
-	file := NewCheckpointFile(filepath.Join(b.TempDir(), "uid.checkpoint"))
-	for id := lifecycle.EffectID(1); b.Loop(); id++ {
-		save(b, file, newCheckpoint(id))
 	}
 }
 

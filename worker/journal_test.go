@@ -72,8 +72,7 @@ func TestJournalOfARestart(t *testing.T) {
 		pod.Spec.Containers[0].LivenessProbe = execProbe(10, "alive")
 		web := s.run(pod)
 		web.await("restarted", restarts(1))
-		web.stop(30)
-		web.gone()
+		web.ends(30)
 		record := s.compareJournal(in, pod, "liveness")
 		if len(record.Ends) != 2 || record.Ends[0].Usage == nil || !strings.Contains(record.Ends[0].Chain[0].Line(s.start), "Probed main/0 failure failures=\"3\"") {
 			t.Errorf("ends %+v", record.Ends)
@@ -100,8 +99,7 @@ func TestJournalOfBackOff(t *testing.T) {
 
 // TestJournalOfPull: how far a pull is is known while it lasts, and no longer.
 func TestJournalOfPull(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t, "slow PullImage by=10s")
+	inStory(t, func(t *testing.T, s *story) {
 		in := s.withJournal()
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		pod.Spec.Containers[0].ImagePullPolicy = v1.PullAlways
@@ -116,7 +114,7 @@ func TestJournalOfPull(t *testing.T) {
 		assert.True(t, len(got) == 1 && got[0].Image == image && got[0].Elapsed == 5*time.Second, "pulls after 5.5 s: %+v", got)
 		web.await("running", running)
 		assert.Empty(t, pulls(), "pulls of a pod that runs")
-	})
+	}, "slow PullImage by=10s")
 }
 
 // TestJournalOnAFullDisk: a journal that can't be written costs the pod nothing, and knows everything when it can be again.
@@ -132,8 +130,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 		web.await("restarted", restarts(1))
 		assert.ErrorIs(t, unix.ENOSPC, os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 64<<10), 0o600), "the disk is not full")
 		assert.Must(t, unix.Mount("", disk, "", unix.MS_REMOUNT, "size=1m"))
-		web.stop(30)
-		web.gone()
+		web.ends(30)
 		r := assert.Get(journal.Folder{Dir: disk}.Read(string(pod.UID))).Must(t)
 		assert.True(t, r.Left == 0 && len(r.Ends) > 0 && r.Ends[0].Exit.Code == 1 && r.Entries[0].ID == 1, "%d entries are left out, ends: %+v", r.Left, r.Ends)
 		assert.Empty(t, s.Left(), "left behind")

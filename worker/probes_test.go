@@ -104,35 +104,19 @@ func TestPreStop(t *testing.T) {
 		{"hangs", "term=ignore", "hang", "StopContainer web/main timeout=2", 12 * time.Second},
 		{"fails", "run", "exit=1", "StopContainer web/main timeout=10", 0},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			inStory(t, func(t *testing.T, s *story) {
-				s.Program("main", tc.program)
-				s.Command("main", tc.hook)
-				pod := podOf("web", v1.RestartPolicyNever, "main")
-				pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: execHook("drain")}
-				web := s.run(pod)
-				web.await("running", running)
-				asked := s.elapsed()
-				web.stop(10)
-				assert.Equal(t, tc.gone, (web.gone() - asked).Round(time.Second), "gone after")
-				acted := s.Acted()
-				assert.True(t, slices.Contains(acted, tc.stop), "calls %q, want %q", acted, tc.stop)
-			})
+		storyOf(t, tc.name, func(t *testing.T, s *story) {
+			s.Program("main", tc.program)
+			s.Command("main", tc.hook)
+			pod := podOf("web", v1.RestartPolicyNever, "main")
+			pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: execHook("drain")}
+			web := s.running(pod)
+			asked := s.elapsed()
+			web.stop(10)
+			assert.Equal(t, tc.gone, (web.gone() - asked).Round(time.Second), "gone after")
+			acted := s.Acted()
+			assert.True(t, slices.Contains(acted, tc.stop), "calls %q, want %q", acted, tc.stop)
 		})
 	}
-}
-
-// TestPostStart: A-HOOK-1: the next container waits for the hook.
-func TestPostStart(t *testing.T) {
-	inStory(t, func(t *testing.T, s *story) {
-		s.Command("first", "after=3s")
-		pod := podOf("web", v1.RestartPolicyAlways, "first", "second")
-		pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: execHook("warm")}
-		s.run(pod)
-		s.awaitCall("StartContainer web/second")
-		at := s.when("StartContainer web/second")
-		assert.True(t, at[0] == 3*time.Second, "the second was started at %v", at)
-	})
 }
 
 // TestPostStartFails: A-HOOK-1: the waiting reason says why.

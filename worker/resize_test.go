@@ -26,8 +26,7 @@ func resizedWith(s *story, to v1.ResourceRequirements, policy ...v1.ContainerRes
 	pod := podOf("web", v1.RestartPolicyAlways, "main")
 	pod.Spec.Containers[0].Resources = requirements("100m", "64Mi")
 	pod.Spec.Containers[0].ResizePolicy = policy
-	web := s.run(pod)
-	web.await("the pod to run", running)
+	web := s.running(pod)
 	web.worker.Post(lifecycle.ResizeRequested{Containers: []lifecycle.ContainerResources{{Name: "main", Resources: to}}})
 	return web
 }
@@ -64,10 +63,8 @@ func TestResizeInPlace(t *testing.T) {
 			"UpdateContainerResources web/main shares=204 quota=20000 memory=134217728",
 		}
 		assert.Deep(t, "calls", want, resizeCalls(s))
-		got := web.last().ContainerStatuses[0].RestartCount
-		assert.True(t, got == 0, "%d restarts, want none", got)
-		web.stop(1)
-		web.gone()
+		assert.Equal(t, 0, web.last().ContainerStatuses[0].RestartCount, "restarts")
+		web.ends(1)
 	})
 }
 
@@ -78,8 +75,7 @@ func TestResizeWhole(t *testing.T) {
 		pod := podOf("web", v1.RestartPolicyAlways, "main")
 		own := requirements("100m", "64Mi")
 		pod.Spec.Resources = &own
-		web := s.run(pod)
-		web.await("the pod to run", running)
+		web := s.running(pod)
 		for _, to := range []v1.ResourceRequirements{requirements("200m", "128Mi"), requirements("150m", "96Mi")} {
 			web.worker.Post(lifecycle.ResizeRequested{Pod: &to})
 			web.await("the resize to end", func(status v1.PodStatus) bool {
@@ -96,8 +92,7 @@ func TestResizeWhole(t *testing.T) {
 			"UpdatePodSandboxResources web shares=153 quota=15000 memory=100663296",
 		}
 		assert.Deep(t, "calls", want, resizeCalls(s))
-		web.stop(1)
-		web.gone()
+		web.ends(1)
 	})
 }
 
@@ -108,19 +103,16 @@ func TestRuntimeRefusesResize(t *testing.T) {
 		{"fail UpdatePodSandboxResources code=Unimplemented", ""},
 		{"fail UpdatePodSandboxResources code=Unknown message=not_implemented_yet", ""},
 	} {
-		t.Run(tc.fault, func(t *testing.T) {
-			inStory(t, func(t *testing.T, s *story) {
-				s.Fault(tc.fault)
-				web := resizedWith(s, requirements("200m", "64Mi"))
-				if tc.want != "" {
-					web.await("the error", func(status v1.PodStatus) bool { return resizeReason(status, v1.PodResizeInProgress) == tc.want })
-				}
-				web.await("the resize to end", resized(requirements("200m", "64Mi")))
-				took := s.elapsed()
-				assert.True(t, (took >= 10*time.Second) == (tc.want != ""), "it took %v", took)
-				web.stop(1)
-				web.gone()
-			})
+		storyOf(t, tc.fault, func(t *testing.T, s *story) {
+			s.Fault(tc.fault)
+			web := resizedWith(s, requirements("200m", "64Mi"))
+			if tc.want != "" {
+				web.await("the error", func(status v1.PodStatus) bool { return resizeReason(status, v1.PodResizeInProgress) == tc.want })
+			}
+			web.await("the resize to end", resized(requirements("200m", "64Mi")))
+			took := s.elapsed()
+			assert.True(t, (took >= 10*time.Second) == (tc.want != ""), "it took %v", took)
+			web.ends(1)
 		})
 	}
 }
@@ -132,8 +124,7 @@ func TestResizeRestarts(t *testing.T) {
 		web := resizedWith(s, requirements("100m", "128Mi"), restart)
 		web.await("the restart", restarts(1))
 		web.await("the resize to end", resized(requirements("100m", "128Mi")))
-		web.stop(1)
-		web.gone()
+		web.ends(1)
 	})
 }
 
@@ -149,8 +140,7 @@ func TestResizeBelowUsage(t *testing.T) {
 		web.await("the resize to end", resized(requirements("100m", "32Mi")))
 		took := s.elapsed()
 		assert.True(t, took >= 10*time.Second, "tried again after %v", took)
-		web.stop(1)
-		web.gone()
+		web.ends(1)
 	})
 }
 
@@ -163,8 +153,7 @@ func TestResizeDeferred(t *testing.T) {
 			const want = "Deferred: Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000"
 			return resizeReason(status, v1.PodResizePending) == want
 		})
-		web.stop(1)
-		web.gone()
+		web.ends(1)
 	})
 }
 

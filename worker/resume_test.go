@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -30,25 +29,15 @@ type mortal struct {
 
 func (s *story) runMortal(pod *v1.Pod) *mortal {
 	m := &mortal{pod: pod, path: filepath.Join(s.TempDir(), "checkpoint")}
-	m.begin(s, s.node.NewWorker(pod, m.newLife(s)))
+	m.life = s.newLife()
+	m.leads(s.node.NewWorker(pod, m.life))
 	return m
 }
 
-func (m *mortal) newLife(s *story) *life {
-	m.life = &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}
-	return m.life
-}
-
-func (m *mortal) begin(s *story, w *Worker) {
-	ctx, cancel := context.WithCancel(s.ctx)
-	l := m.life
-	l.worker = w
+func (m *mortal) leads(w *Worker) {
+	ctx, cancel := context.WithCancel(m.ctx)
 	w.Remember(NewCheckpointFile(m.path))
-	s.events.Add(w)
-	s.wait.Go(func() {
-		defer s.events.Remove(w)
-		l.done <- w.Run(ctx)
-	})
+	m.begin(ctx, w)
 	m.kill = func() {
 		cancel()
 		synctest.Wait()
@@ -59,9 +48,8 @@ func (m *mortal) begin(s *story, w *Worker) {
 func (m *mortal) resume() {
 	m.Helper()
 	from := assert.Get(LoadCheckpoint(m.path)).Must(m)
-	s := m.story
-	w := assert.Get(s.node.ResumeWorker(m.pod, m.newLife(s), from)).Must(m)
-	m.begin(s, w)
+	m.life = m.newLife()
+	m.leads(assert.Get(m.node.ResumeWorker(m.pod, m.life, from)).Must(m))
 }
 
 // After a kill of lifepod no call is made for a healthy pod, its status is told
@@ -81,49 +69,7 @@ func TestResumeTouchesNothing(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		assert.Empty(t, s.Acted()[acted:], "calls after the resume")
 		pod.await("restarted", restarts(1))
-		pod.stop(30)
-		pod.gone()
-	})
-}
-
-// A container that exited while no lifepod lived is restarted once, in the
-// sandbox that the other lifepod made (B-RST-4).
-func TestResumeAfterExit(t *testing.T) {
-	inStory(t, func(t *testing.T, s *story) {
-		s.Program("main", "exit=1 after=1m", "run term=1s")
-		pod := s.runMortal(podOf("web", v1.RestartPolicyAlways, "main"))
-		pod.await("running", running)
-		pod.kill()
-		time.Sleep(2 * time.Minute)
-		pod.resume()
-		pod.await("restarted", restarts(1))
-		want := []string{
-			"RunPodSandbox web attempt=0", "CreateContainer web/main attempt=0", "StartContainer web/main",
-			"CreateContainer web/main attempt=1", "StartContainer web/main",
-		}
-		assert.Deep(t, "calls", want, s.Acted())
-		pod.stop(30)
-		pod.gone()
-	})
-}
-
-// A termination gets what is left of its deadline (B-WRK-10).
-func TestResumeTermination(t *testing.T) {
-	inStory(t, func(t *testing.T, s *story) {
-		s.Program("main", "run term=ignore")
-		pod := s.runMortal(podOf("web", v1.RestartPolicyAlways, "main"))
-		pod.await("running", running)
-		asked := s.elapsed()
-		pod.stop(20)
-		time.Sleep(5 * time.Second)
-		pod.kill()
-		time.Sleep(7 * time.Second)
-		pod.resume()
-		took := pod.gone() - asked
-		assert.True(t, took >= 20*time.Second && took <= 21*time.Second, "gone after %v, want 20s and the calls", took)
-		want := "StopContainer web/main timeout=8"
-		assert.True(t, slices.Contains(s.Acted(), want), "calls %q, want %s", s.Acted(), want)
-		assert.Empty(t, s.Left(), "left behind")
+		pod.ends(30)
 	})
 }
 
@@ -155,8 +101,7 @@ func TestResumeAtAnyMoment(t *testing.T) {
 				if !ends {
 					pod.await("both running", allRun)
 				}
-				pod.stop(10)
-				pod.gone()
+				pod.ends(10)
 				left := s.Left()
 				assert.True(t, len(left) == 0, "left behind: %q; calls %q", left, s.Acted())
 			})
@@ -203,12 +148,11 @@ func TestNothingCanBeSaved(t *testing.T) {
 // nothingCanBeSaved but each works-th time, if that is above 0.
 func nothingCanBeSaved(t *testing.T, works int) {
 	inStory(t, func(t *testing.T, s *story) {
-		l := &reports{life: &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}}
+		l := &reports{life: s.newLife()}
 		w := s.node.NewWorker(podOf("web", v1.RestartPolicyNever, "main"), l)
 		w.Remember(&forgetful{until: 1000, works: works})
 		s.Program("main", "exit=0 after=1s")
-		s.events.Add(w)
-		s.wait.Go(func() { l.done <- w.Run(s.ctx) })
+		l.begin(s.ctx, w)
 		l.gone()
 		logged := 0
 		for _, text := range l.texts {

@@ -16,20 +16,17 @@ import (
 // whoever watches is told once, also while events are lost (A-CST-4, A-CST-16).
 func TestFirstRunningStatusIsComplete(t *testing.T) {
 	for _, fault := range []string{"", "lose STARTED main", "lose CREATED main", "drop CREATED main", "fail GetContainerEvents code=Unimplemented times=1000"} {
-		t.Run(fault, func(t *testing.T) {
-			inStory(t, func(t *testing.T, s *story) {
-				if fault != "" {
-					s.Fault(fault)
-				}
-				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-				web.await("running", running)
-				status := func() v1.ContainerStatus { return web.last().ContainerStatuses[0] }
-				assert.True(t, status().User != nil && status().ImageID != "",
-					"the first status of the running container: %+v, want its user and image", status())
-				time.Sleep(11 * time.Second) // a snapshot's delay
-				user := status().User
-				assert.True(t, user != nil && user.Linux.UID == 7, "user %v, want 7", user)
-			})
+		storyOf(t, fault, func(t *testing.T, s *story) {
+			if fault != "" {
+				s.Fault(fault)
+			}
+			web := s.running(podOf("web", v1.RestartPolicyAlways, "main"))
+			status := func() v1.ContainerStatus { return web.last().ContainerStatuses[0] }
+			assert.True(t, status().User != nil && status().ImageID != "",
+				"the first status of the running container: %+v, want its user and image", status())
+			time.Sleep(11 * time.Second) // a snapshot's delay
+			user := status().User
+			assert.True(t, user != nil && user.Linux.UID == 7, "user %v, want 7", user)
 		})
 	}
 }

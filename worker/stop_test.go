@@ -3,11 +3,9 @@ package worker
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,7 +18,7 @@ import (
 
 // A stop during the start gives up what only serves the start, at once.
 func TestStopDuringStart(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, during string
 		fault        string
 		gone         time.Duration // after the stop, at the latest
@@ -45,41 +43,38 @@ func TestStopDuringStart(t *testing.T) {
 				"StopContainer web/main timeout=30", "StopPodSandbox web", "RemovePodSandbox web",
 			},
 		},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			inStory(t, func(t *testing.T, s *story) {
-				pod := podOf("web", v1.RestartPolicyAlways, "main")
-				if test.fault != "" {
-					s.Fault(test.fault)
+	} {
+		storyOf(t, test.name, func(t *testing.T, s *story) {
+			pod := podOf("web", v1.RestartPolicyAlways, "main")
+			if test.fault != "" {
+				s.Fault(test.fault)
+			}
+			if strings.Contains(test.during, "PullImage") {
+				pod.Spec.Containers[0].Image = "example.org/absent:1"
+			}
+			web := s.run(pod)
+			s.awaitCall(test.during)
+			if test.name == "pull" {
+				time.Sleep(time.Second) // the sandbox is ready meanwhile
+			}
+			asked := s.elapsed()
+			web.stop(30)
+			took := web.gone() - asked
+			assert.True(t, took <= test.gone, "gone after %v, want %v at the latest", took, test.gone)
+			acted := s.Acted()
+			for i, text := range acted { // the sandbox and the pull begin side by side
+				if strings.HasPrefix(text, "PullImage") && i == 0 {
+					acted[0], acted[1] = acted[1], acted[0]
 				}
-				if strings.Contains(test.during, "PullImage") {
-					pod.Spec.Containers[0].Image = "example.org/absent:1"
+			}
+			diff := cmp.Diff(test.acted, acted)
+			assert.True(t, diff == "" || test.acted == nil, "calls (-want +got):\n%s", diff)
+			for _, c := range s.Calls() {
+				if c.String() == test.during && test.fault != "" && c.At.Add(c.Took).Sub(s.start) != asked {
+					t.Errorf("%s was given up %v after the stop", c, c.At.Add(c.Took).Sub(s.start)-asked)
 				}
-				web := s.run(pod)
-				s.awaitCall(test.during)
-				if test.name == "pull" {
-					time.Sleep(time.Second) // the sandbox is ready meanwhile
-				}
-				asked := s.elapsed()
-				web.stop(30)
-				took := web.gone() - asked
-				assert.True(t, took <= test.gone, "gone after %v, want %v at the latest", took, test.gone)
-				acted := s.Acted()
-				for i, text := range acted { // the sandbox and the pull begin side by side
-					if strings.HasPrefix(text, "PullImage") && i == 0 {
-						acted[0], acted[1] = acted[1], acted[0]
-					}
-				}
-				diff := cmp.Diff(test.acted, acted)
-				assert.True(t, diff == "" || test.acted == nil, "calls (-want +got):\n%s", diff)
-				for _, c := range s.Calls() {
-					if c.String() == test.during && test.fault != "" && c.At.Add(c.Took).Sub(s.start) != asked {
-						t.Errorf("%s was given up %v after the stop", c, c.At.Add(c.Took).Sub(s.start)-asked)
-					}
-				}
-				assert.Empty(t, s.Left(), "left behind")
-			})
+			}
+			assert.Empty(t, s.Left(), "left behind")
 		})
 	}
 }
@@ -87,7 +82,7 @@ func TestStopDuringStart(t *testing.T) {
 // A shorter grace and force are second calls that take effect at once.
 func TestStopHarder(t *testing.T) {
 	grace := int64(5)
-	tests := []struct {
+	for _, test := range []struct {
 		name   string
 		harder lifecycle.StopRequested
 		gone   time.Duration // after the first stop
@@ -101,54 +96,26 @@ func TestStopHarder(t *testing.T) {
 			"force", lifecycle.StopRequested{Force: true}, (2*19+14+100)*time.Millisecond + 10*time.Second - 19*time.Millisecond,
 			[]string{"StopContainer web/main timeout=30", "StopContainer web/main timeout=0"},
 		},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			inStory(t, func(t *testing.T, s *story) {
-				s.Program("main", "run term=ignore")
-				web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-				web.await("running", running)
-				web.stop(30)
-				asked := s.elapsed()
-				time.Sleep(10 * time.Second)
-				web.worker.Stop(test.harder)
-				assert.Equal(t, test.gone, web.gone()-asked, "gone after")
-				var stops []string
-				for _, text := range s.Acted() {
-					if strings.HasPrefix(text, "StopContainer") {
-						stops = append(stops, text)
-					}
+	} {
+		storyOf(t, test.name, func(t *testing.T, s *story) {
+			s.Program("main", "run term=ignore")
+			web := s.running(podOf("web", v1.RestartPolicyAlways, "main"))
+			web.stop(30)
+			asked := s.elapsed()
+			time.Sleep(10 * time.Second)
+			web.worker.Stop(test.harder)
+			assert.Equal(t, test.gone, web.gone()-asked, "gone after")
+			var stops []string
+			for _, text := range s.Acted() {
+				if strings.HasPrefix(text, "StopContainer") {
+					stops = append(stops, text)
 				}
-				assert.Deep(t, "stops", test.calls, stops)
-				end := web.last().ContainerStatuses[0].State.Terminated
-				assert.True(t, end != nil && end.ExitCode == 137, "ended as %+v, want 137", end)
-			})
+			}
+			assert.Deep(t, "stops", test.calls, stops)
+			end := web.last().ContainerStatuses[0].State.Terminated
+			assert.True(t, end != nil && end.ExitCode == 137, "ended as %+v, want 137", end)
 		})
 	}
-}
-
-// A container that ignores the stop signal is killed when the grace is over.
-func TestGraceIsKept(t *testing.T) {
-	inStory(t, func(t *testing.T, s *story) {
-		s.Program("main", "run term=ignore")
-		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-		web.await("running", running)
-		asked := s.elapsed()
-		web.stop(30)
-		assert.Equal(t, 30*time.Second+(19+100+14)*time.Millisecond, web.gone()-asked, "gone after")
-	})
-}
-
-// What a refused RunPodSandbox left behind all the same is found in the end.
-func TestStopAfterSandboxWasRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t, "carry-out-then-fail RunPodSandbox")
-		web := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-		time.Sleep(time.Second)
-		web.stop(30)
-		web.gone()
-		assert.Empty(t, s.Left(), "left behind")
-	})
 }
 
 // evictionsCounted keeps the evictions that were counted.
@@ -180,7 +147,6 @@ func TestLocalStorageIsCounted(t *testing.T) {
 		small := filepath.Join(s.node.Folders.Pods, string(pod.UID), "volumes", "kubernetes.io~empty-dir", "small")
 		assert.Must(t, os.WriteFile(filepath.Join(small, "file"), make([]byte, 64<<10), 0o600))
 		l.await("Failed", func(st v1.PodStatus) bool { return st.Phase == v1.PodFailed && st.Reason == "Evicted" })
-		want := []string{"emptydirfs.limit"}
-		assert.True(t, slices.Equal(counted.signals, want), "counted %q, want %q", counted.signals, want)
+		assert.Deep(t, "counted", []string{"emptydirfs.limit"}, counted.signals)
 	})
 }

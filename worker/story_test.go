@@ -41,9 +41,14 @@ const (
 )
 
 // inStory runs a test in virtual time, with a new story.
-func inStory(t *testing.T, test func(t *testing.T, s *story)) {
+func inStory(t *testing.T, test func(t *testing.T, s *story), faults ...string) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, newStory(t)) })
+	synctest.Test(t, func(t *testing.T) { test(t, newStory(t, faults...)) })
+}
+
+// storyOf runs a test of a name in a story.
+func storyOf(t *testing.T, name string, test func(t *testing.T, s *story), faults ...string) {
+	t.Run(name, func(t *testing.T) { inStory(t, test, faults...) })
 }
 
 // newStory begins with an event stream that is already registered.
@@ -107,15 +112,33 @@ func (l *life) Delete() {}
 // Rests takes that the pod rests.
 func (l *life) Rests() {}
 
+// newLife is one that has not begun.
+func (s *story) newLife() *life {
+	return &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}
+}
+
+// begin has a worker lead it, until ctx ends.
+func (l *life) begin(ctx context.Context, w *Worker) *life {
+	l.worker = w
+	l.events.Add(w)
+	l.wait.Go(func() {
+		defer l.events.Remove(w)
+		l.done <- w.Run(ctx)
+	})
+	return l
+}
+
 // run begins the life of a pod.
 func (s *story) run(pod *v1.Pod) *life {
-	l := &life{story: s, done: make(chan error, 1), news: make(chan struct{}, 1)}
-	l.worker = s.node.NewWorker(pod, l)
-	s.events.Add(l.worker)
-	s.wait.Go(func() {
-		defer s.events.Remove(l.worker)
-		l.done <- l.worker.Run(s.ctx)
-	})
+	l := s.newLife()
+	return l.begin(s.ctx, s.node.NewWorker(pod, l))
+}
+
+// running begins the life of a pod, and waits until that runs.
+func (s *story) running(pod *v1.Pod) *life {
+	s.Helper()
+	l := s.run(pod)
+	l.await("running", running)
 	return l
 }
 
@@ -184,6 +207,13 @@ func (l *life) gone() time.Duration {
 		l.Fatalf("never gone; left %q, calls %q", l.Left(), l.Acted())
 	}
 	return time.Since(l.start)
+}
+
+// ends stops it, and waits until it is gone.
+func (l *life) ends(graceSeconds int64) {
+	l.Helper()
+	l.stop(graceSeconds)
+	l.gone()
 }
 
 // awaitCall waits until a call was made that reads so, answered or not.

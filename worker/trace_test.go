@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -66,8 +65,7 @@ func line(span sdktrace.ReadOnlySpan) string {
 func TestTraces(t *testing.T) {
 	inStory(t, func(t *testing.T, s *story) {
 		recorder := traced(s)
-		pod := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-		pod.await("running", running)
+		pod := s.running(podOf("web", v1.RestartPolicyAlways, "main"))
 		time.Sleep(10 * time.Minute)
 		want := []string{
 			"syncPod create Accepted",
@@ -75,8 +73,7 @@ func TestTraces(t *testing.T) {
 		}
 		assert.Deep(t, "spans of the start", want, traces(recorder))
 		started := len(want)
-		pod.stop(30)
-		pod.gone()
+		pod.ends(30)
 		want = []string{
 			"syncTerminatingPod sync StopRequested", "  StopContainer main", "  StopSandbox",
 			"syncTerminatedPod sync SandboxStopped", "  RemoveCgroup", "  RemoveSandbox", "  UnmountVolumes",
@@ -96,8 +93,7 @@ func TestTraces(t *testing.T) {
 // A restart is a trace of its own, which says what it is because of; what fails says so
 // in its span and in the pod's (A-TRC-5).
 func TestTracesOfFailures(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t, "fail StartContainer web/main times=1")
+	inStory(t, func(t *testing.T, s *story) {
 		recorder := traced(s)
 		s.Program("main", "exit=1 after=1s", "run")
 		pod := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
@@ -112,5 +108,5 @@ func TestTracesOfFailures(t *testing.T) {
 			"syncPod sync ContainerExited", "  CreateContainer main", "  InspectImage main example.org/app:1", "  StartContainer main",
 		}
 		assert.Deep(t, "spans", want, traces(recorder))
-	})
+	}, "fail StartContainer web/main times=1")
 }

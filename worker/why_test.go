@@ -151,8 +151,7 @@ var causes = []struct {
 		pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"drain"}}}}
 	}, func(l *life) {
 		l.await("running", running)
-		l.stop(5)
-		l.gone()
+		l.ends(5)
 	}},
 	{"rule for the exit code", func(s *story, pod *v1.Pod) {
 		s.Program("main", "exit=42 after=1s", "run")
@@ -200,8 +199,7 @@ var causes = []struct {
 		s.Program("main", "exit=1 after=1s message=no_such_table", "exit=2 after=1s", "exit=2 after=1s", "run term=0")
 	}, func(l *life) {
 		l.await("restarted", restarts(3))
-		l.stop(5)
-		l.gone()
+		l.ends(5)
 	}},
 	{"gone after restarts of all", func(*story, *v1.Pod) {}, func(l *life) {
 		l.await("running", running)
@@ -210,8 +208,7 @@ var causes = []struct {
 			l.await("restarted", restarts(int32(n)+1))
 			time.Sleep(time.Minute)
 		}
-		l.stop(5)
-		l.gone()
+		l.ends(5)
 	}},
 	{"all well", func(*story, *v1.Pod) {}, func(l *life) {
 		l.await("running", running)
@@ -222,16 +219,14 @@ var causes = []struct {
 // TestWhy asks of each pod why it is as it is, through the journal that its worker has written.
 func TestWhy(t *testing.T) {
 	for _, cause := range causes {
-		t.Run(cause.name, func(t *testing.T) {
-			inStory(t, func(t *testing.T, s *story) {
-				in := s.withJournal()
-				pod := podOf("web", v1.RestartPolicyAlways, "main")
-				cause.make(s, pod)
-				cause.until(s.run(pod))
-				synctest.Wait()
-				record := assert.Get(in.Read(string(pod.UID))).Must(t)
-				compareWhy(t, cause.name, record)
-			})
+		storyOf(t, cause.name, func(t *testing.T, s *story) {
+			in := s.withJournal()
+			pod := podOf("web", v1.RestartPolicyAlways, "main")
+			cause.make(s, pod)
+			cause.until(s.run(pod))
+			synctest.Wait()
+			record := assert.Get(in.Read(string(pod.UID))).Must(t)
+			compareWhy(t, cause.name, record)
 		})
 	}
 }

@@ -2,13 +2,14 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/lifepod/lifepod/internal/assert"
+	"github.com/lifepod/lifepod/lifecycle"
 )
 
 // A pod's plain life takes what its calls take: nothing waits for a poll (B-WRK-15, A-PLEG-6).
@@ -31,25 +32,9 @@ func TestLifeTakesWhatItsCallsTake(t *testing.T) {
 	})
 }
 
-// A container that exits is restarted at once the first time, then after its back-off.
-func TestRestartTimes(t *testing.T) {
-	inStory(t, func(t *testing.T, s *story) {
-		s.Program("main", "exit=1 after=1s", "exit=1 after=1s", "run")
-		pod := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
-		first := pod.await("running", restarts(0))
-		second := pod.await("restarted", restarts(1))
-		third := pod.await("restarted twice", restarts(2))
-		got := []time.Duration{second - first, third - second}
-		// image looked up 1, create 4, start 40: the event of the start comes in its middle
-		want := []time.Duration{1025 * time.Millisecond, 11025 * time.Millisecond}
-		assert.Deep(t, "times between starts", want, got)
-	})
-}
-
 // Run ends with ctx: what is under way is given up, the pod stays as it is.
 func TestRunEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t, "hang CreateContainer web/main")
+	inStory(t, func(t *testing.T, s *story) {
 		pod := s.run(podOf("web", v1.RestartPolicyAlways, "main"))
 		s.awaitCall("CreateContainer web/main attempt=0")
 		before := s.elapsed()
@@ -58,7 +43,33 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		took := s.elapsed() - before
 		assert.True(t, took == 0, "Run ended %v after its context", took)
 		assert.Deep(t, "left", []string{"sandbox web attempt=0 ready"}, s.Left())
+	}, "hang CreateContainer web/main")
+}
+
+// An ephemeral container of a pod that runs sees its target's processes, has its
+// terminal, and is not started again when it ends (A-ACT-5, A-CRI-5, A-RST-2).
+func TestEphemeralContainer(t *testing.T) {
+	inStory(t, func(t *testing.T, s *story) {
+		web := s.running(podOf("web", v1.RestartPolicyAlways, "main"))
+
+		debug := v1.EphemeralContainer{TargetContainerName: "main"}
+		debug.Name, debug.Image, debug.TTY, debug.Stdin = "debug", otherImage, true, true
+		web.worker.Post(lifecycle.EphemeralContainerAdded{Container: debug})
+		web.await("the ephemeral container to run", ephemeral(func(s v1.ContainerState) bool { return s.Running != nil }))
+		want := "CreateContainer web/debug attempt=0 target=web/main tty"
+		assert.True(t, slices.Contains(s.Acted(), want), "%q is not among the calls:\n%q", want, s.Acted())
+		s.Exit("web/debug", 3)
+		web.await("its end", ephemeral(func(s v1.ContainerState) bool { return s.Terminated != nil && s.Terminated.ExitCode == 3 }))
+		web.ends(1)
+		assert.Empty(t, s.Left(), "left behind")
 	})
+}
+
+func ephemeral(is func(v1.ContainerState) bool) func(v1.PodStatus) bool {
+	return func(status v1.PodStatus) bool {
+		list := status.EphemeralContainerStatuses
+		return len(list) == 1 && is(list[0].State)
+	}
 }
 
 // Fifty pods on one node live side by side, each at its own pace (A-SYNC-2).

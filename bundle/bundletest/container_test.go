@@ -50,18 +50,13 @@ func TestRuncIsNotExecuted(t *testing.T) {
 	}
 	out, err := exec.Command(runc, "--root", states, "exec", p.container, "/bin/echo", "by runc").CombinedOutput()
 	assert.True(t, err == nil && string(out) == "by runc\n", "runc exec: %v: %s", err, out)
-	if _, err := p.client.StopContainer(t.Context(), &cri.StopContainerRequest{ContainerId: p.container, Timeout: 60}); err != nil {
-		t.Error(err)
-	}
-	if _, err := p.client.RemoveContainer(t.Context(), &cri.RemoveContainerRequest{ContainerId: p.container}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(p.client.StopContainer(t.Context(), &cri.StopContainerRequest{ContainerId: p.container, Timeout: 60})))
+	assert.NoError(t, assert.ErrorOf(p.client.RemoveContainer(t.Context(), &cri.RemoveContainerRequest{ContainerId: p.container})))
 	if left, err := filepath.Glob(states + "/*"); err != nil || len(left) > 0 {
 		t.Errorf("the container is removed, runc still has %q, %v", left, err)
 	}
 	p.remove(t)
-	called := calls()
-	assert.True(t, called == "", "runc was executed:\n%s", called)
+	assert.Equal(t, "", calls(), "runc was executed")
 	closeRuntime(t, r)
 }
 

@@ -67,24 +67,17 @@ func TestSlowLayersDoNotHoldUpOthers(t *testing.T) {
 			t.Fatalf("%d layers are downloaded at once, want %d", n, layers)
 		}
 	}
-	if err := pull("fast"); err != nil {
-		t.Errorf("pull beside an image that stalls: %v", err)
-	}
+	assert.NoError(t, pull("fast"), "pull beside an image that stalls")
 	close(released)
-	if err := <-slow; err != nil {
-		t.Errorf("pull of the image that stalled: %v", err)
-	}
+	assert.NoError(t, <-slow, "pull of the image that stalled")
 }
 
 // pushRandom returns the digest of the image's configuration.
 func pushRandom(t *testing.T, repository string, layers int64) string {
 	t.Helper()
-	reference, err := name.ParseReference(repository)
-	assert.Must(t, err)
-	image, err := random.Image(1024, layers)
-	assert.Must(t, err)
+	reference := assert.Get(name.ParseReference(repository)).Must(t)
+	image := assert.Get(random.Image(1024, layers)).Must(t)
 	assert.Must(t, remote.Write(reference, image))
-	digest, err := image.ConfigName()
-	assert.Must(t, err)
+	digest := assert.Get(image.ConfigName()).Must(t)
 	return digest.String()
 }

@@ -27,10 +27,8 @@ import (
 // saved is what docker save writes for an image without layers.
 func saved(t *testing.T, reference string) []byte {
 	t.Helper()
-	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH})
-	assert.Must(t, err)
-	tag, err := name.NewTag(reference)
-	assert.Must(t, err)
+	image := assert.Get(mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH})).Must(t)
+	tag := assert.Get(name.NewTag(reference)).Must(t)
 	var buffer bytes.Buffer
 	assert.Must(t, tarball.Write(tag, image, &buffer))
 	return buffer.Bytes()
@@ -40,8 +38,7 @@ func gzipped(t *testing.T, content []byte) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
 	w := gzip.NewWriter(&buffer)
-	_, err := w.Write(content)
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(w.Write(content)))
 	assert.Must(t, w.Close())
 	return buffer.Bytes()
 }
@@ -49,16 +46,14 @@ func gzipped(t *testing.T, content []byte) []byte {
 // carried is the archive of the carried images, an OCI layout.
 func carried(t *testing.T, p bundle.Paths) []byte {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(p.Images(), "carried.tar"))
-	assert.Must(t, err)
-	return content
+	return assert.Get(os.ReadFile(filepath.Join(p.Images(), "carried.tar"))).Must(t)
 }
 
 func TestLoadImages(t *testing.T) {
 	r := open(t, newRoot(t))
 	oci := carried(t, r.Paths())
 	both := []string{bundle.PauseImage, toolbox}
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		archive io.Reader
 		want    []string
 		err     string
@@ -70,8 +65,7 @@ func TestLoadImages(t *testing.T) {
 		"cut off":              {archive: bytes.NewReader(oci[:len(oci)/2]), err: "containerd cannot take the archive"},
 		"no archive":           {archive: strings.NewReader("hello"), err: "containerd cannot take the archive"},
 		"unreadable":           {archive: iotest.ErrReader(errors.New("the disk is broken")), err: "read the archive: the disk is broken"},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := bundle.LoadImages(t.Context(), r.Endpoint(), test.archive)
 			if test.err != "" {
@@ -87,8 +81,7 @@ func TestLoadImages(t *testing.T) {
 func TestImportImagesOnce(t *testing.T) {
 	r := open(t, newRoot(t))
 	for range 2 {
-		got, err := r.ImportImages(t.Context())
-		assert.Must(t, err)
+		got := assert.Get(r.ImportImages(t.Context())).Must(t)
 		assert.Deep(t, "images", []string{bundle.PauseImage, toolbox}, got)
 	}
 }

@@ -33,8 +33,7 @@ func TestLostShimIsEndedSoon(t *testing.T) {
 	root := newRoot(t)
 	r := open(t, root)
 	defer closeRuntime(t, r)
-	_, err := r.ImportImages(t.Context())
-	assert.Must(t, err)
+	assert.Must(t, assert.ErrorOf(r.ImportImages(t.Context())))
 	pid, id := loseShim(t, r, root)
 	awaitForgotten(t, r, id)
 	forgotten := time.Now()
@@ -57,8 +56,7 @@ func awaitForgotten(t *testing.T, r *bundle.Runtime, id string) {
 
 func knows(t *testing.T, client cri.RuntimeServiceClient, id string) bool {
 	t.Helper()
-	list, err := client.ListPodSandbox(t.Context(), &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{Id: id}})
-	assert.Must(t, err)
+	list := assert.Get(client.ListPodSandbox(t.Context(), &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{Id: id}})).Must(t)
 	return len(list.Items) > 0
 }
 
@@ -85,12 +83,8 @@ func loseShim(t *testing.T, r *bundle.Runtime, root string) (pid int, id string)
 			return pid, id
 		}
 		assert.Must(t, syscall.Kill(pid, unix.SIGCONT))
-		if _, err := client.StopPodSandbox(t.Context(), &cri.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := client.RemovePodSandbox(t.Context(), &cri.RemovePodSandboxRequest{PodSandboxId: id}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(client.StopPodSandbox(t.Context(), &cri.StopPodSandboxRequest{PodSandboxId: id})))
+		assert.Must(t, assert.ErrorOf(client.RemovePodSandbox(t.Context(), &cri.RemovePodSandboxRequest{PodSandboxId: id})))
 		awaitGone(t, fmt.Sprintf("/proc/%d/fd/0", pid))
 	}
 	t.Fatal("all sandboxes were made before their shims were stopped")

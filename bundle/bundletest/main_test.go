@@ -68,10 +68,8 @@ func startHolder(t *testing.T, root string) *holder {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), holdRoot+"="+root)
 	cmd.Stderr = os.Stderr
-	input, err := cmd.StdinPipe()
-	assert.Must(t, err)
-	output, err := cmd.StdoutPipe()
-	assert.Must(t, err)
+	input := assert.Get(cmd.StdinPipe()).Must(t)
+	output := assert.Get(cmd.StdoutPipe()).Must(t)
 	assert.Must(t, cmd.Start())
 	h := &holder{cmd: cmd, input: input, lines: bufio.NewScanner(output)}
 	t.Cleanup(func() {
@@ -99,9 +97,7 @@ func (h *holder) hears(t *testing.T, want string) {
 func (h *holder) close(t *testing.T) {
 	t.Helper()
 	_ = h.input.Close()
-	if err := h.cmd.Wait(); err != nil {
-		t.Errorf("the holding process: %v", err)
-	}
+	assert.NoError(t, h.cmd.Wait(), "the holding process")
 }
 
 // kill is kill -9.

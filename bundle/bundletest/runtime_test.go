@@ -20,12 +20,9 @@ import (
 func TestOpenAndClose(t *testing.T) {
 	root := newRoot(t)
 	r := open(t, root)
-	status, err := dial(t, r).Status(t.Context(), &cri.StatusRequest{})
-	assert.Must(t, err)
+	status := assert.Get(dial(t, r).Status(t.Context(), &cri.StatusRequest{})).Must(t)
 	for _, condition := range status.GetStatus().GetConditions()[:2] {
-		if !condition.GetStatus() {
-			t.Errorf("condition %s is false: %s", condition.GetType(), condition.GetMessage())
-		}
+		assert.True(t, condition.GetStatus(), "condition %s is false: %s", condition.GetType(), condition.GetMessage())
 	}
 	pid := containerd(t, root)
 	assert.True(t, sessionOf(t, pid) == pid, "containerd is in the session of who started it: Ctrl-C would reach it")
@@ -77,7 +74,7 @@ func TestTakeOverFromKilled(t *testing.T) {
 // A killed lifepod leaves containerd running; the next one adopts it, or puts
 // right what the kill left half done.
 func TestRepair(t *testing.T) {
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		damage func(t *testing.T, p bundle.Paths)
 		adopts bool
 	}{
@@ -90,8 +87,7 @@ func TestRepair(t *testing.T) {
 			assert.Must(t, os.Remove(p.Socket()))
 			killContainerd(t, p.Root)
 		}, false},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			root := newRoot(t)
 			killed := startHolder(t, root)
@@ -148,9 +144,7 @@ func TestContainerOutlivesClose(t *testing.T) {
 	}
 	pid := containerd(t, root)
 	second := open(t, root)
-	if got := containerd(t, root); got != pid {
-		t.Errorf("containerd %d was replaced by %d", pid, got)
-	}
+	assert.Equal(t, pid, containerd(t, root), "containerd %d was replaced by", pid)
 	kept.client = dial(t, second)
 	if after := kept.status(t); after.GetState() != cri.ContainerState_CONTAINER_RUNNING || after.GetStartedAt() != before.GetStartedAt() {
 		t.Errorf("kept container: %v", after)
@@ -191,9 +185,7 @@ func TestFullDisk(t *testing.T) {
 	root := newRoot(t)
 	assert.Must(t, unix.Mount("tmpfs", root, "tmpfs", 0, "size=2m,mode=700"))
 	defer func() {
-		if err := unix.Unmount(root, 0); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, unix.Unmount(root, 0))
 	}()
 	_, err := bundle.Open(t.Context(), bundle.Config{Root: root})
 	if err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(err.Error(), "MiB are free; make room") {
@@ -204,11 +196,8 @@ func TestFullDisk(t *testing.T) {
 // The masquerading rule is there while the root is open.
 func TestMasquerade(t *testing.T) {
 	root := newRoot(t)
-	r, err := bundle.Open(t.Context(), bundle.Config{Root: root, Subnet: "10.66.7.0/24"})
-	assert.Must(t, err)
+	r := assert.Get(bundle.Open(t.Context(), bundle.Config{Root: root, Subnet: "10.66.7.0/24"})).Must(t)
 	defer closeRuntime(t, r)
 	rules, _ := exec.Command("nft", "list", "ruleset").Output()
-	if !strings.Contains(string(rules), "ip saddr 10.66.7.0/24") || !strings.Contains(string(rules), "masquerade") {
-		t.Errorf("no masquerading rule for the subnet in:\n%s", rules)
-	}
+	assert.True(t, strings.Contains(string(rules), "ip saddr 10.66.7.0/24") && strings.Contains(string(rules), "masquerade"), "no masquerading rule for the subnet in:\n%s", rules)
 }

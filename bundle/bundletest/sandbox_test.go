@@ -20,8 +20,7 @@ import (
 // sandboxPID is the process of the pod's sandbox, as CRI tells it (crictl inspectp).
 func (p *pod) sandboxPID(t *testing.T) int {
 	t.Helper()
-	answer, err := p.client.PodSandboxStatus(t.Context(), &cri.PodSandboxStatusRequest{PodSandboxId: p.sandbox, Verbose: true})
-	assert.Must(t, err)
+	answer := assert.Get(p.client.PodSandboxStatus(t.Context(), &cri.PodSandboxStatusRequest{PodSandboxId: p.sandbox, Verbose: true})).Must(t)
 	return pidOf(t, answer.Info)
 }
 
@@ -36,8 +35,7 @@ func pidOf(t *testing.T, verbose map[string]string) int {
 
 func (p *pod) state(t *testing.T) cri.PodSandboxState {
 	t.Helper()
-	answer, err := p.client.PodSandboxStatus(t.Context(), &cri.PodSandboxStatusRequest{PodSandboxId: p.sandbox})
-	assert.Must(t, err)
+	answer := assert.Get(p.client.PodSandboxStatus(t.Context(), &cri.PodSandboxStatusRequest{PodSandboxId: p.sandbox})).Must(t)
 	return answer.GetStatus().GetState()
 }
 
@@ -82,9 +80,7 @@ func TestSandboxIsNoContainer(t *testing.T) {
 	r := open(t, root)
 	p := runPod(t, r)
 	containers, err := filepath.Glob(filepath.Join(r.Paths().RunDir, "runc/k8s.io/*"))
-	if err != nil || len(containers) != 1 || filepath.Base(containers[0]) != p.container {
-		t.Errorf("runc has %q, %v; want only container %s", containers, err, p.container)
-	}
+	assert.True(t, err == nil && len(containers) == 1 && filepath.Base(containers[0]) == p.container, "runc has %q, %v; want only container %s", containers, err, p.container)
 	holder := p.sandboxPID(t)
 	for _, kind := range []string{"net", "ipc", "uts"} {
 		if sandbox, container := namespaceOf(t, holder, kind), namespaceOf(t, p.containerPID(t), kind); sandbox != container {
@@ -124,9 +120,7 @@ func TestRequestWritesNoFileOfTheMachine(t *testing.T) {
 	canary := filepath.Join(folder, "c")
 	assert.Must(t, os.WriteFile(canary, []byte("as before"), 0o600))
 	r := open(t, newRoot(t))
-	if _, err := r.ImportImages(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(r.ImportImages(t.Context())))
 	attack := "\x00" + canary + "\x00changed"
 	for name, change := range map[string]func(*cri.PodSandboxConfig){
 		"a sysctl that every pod has": func(c *cri.PodSandboxConfig) {
@@ -151,15 +145,12 @@ func TestRequestWritesNoFileOfTheMachine(t *testing.T) {
 
 func namespaceOf(t *testing.T, pid int, kind string) string {
 	t.Helper()
-	link, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
-	assert.Must(t, err)
-	return link
+	return assert.Get(os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))).Must(t)
 }
 
 // containerPID is the process of the pod's container.
 func (p *pod) containerPID(t *testing.T) int {
 	t.Helper()
-	answer, err := p.client.ContainerStatus(t.Context(), &cri.ContainerStatusRequest{ContainerId: p.container, Verbose: true})
-	assert.Must(t, err)
+	answer := assert.Get(p.client.ContainerStatus(t.Context(), &cri.ContainerStatusRequest{ContainerId: p.container, Verbose: true})).Must(t)
 	return pidOf(t, answer.Info)
 }

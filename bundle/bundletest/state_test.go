@@ -19,6 +19,10 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/lifepod/lifepod/bundle"
 	"github.com/lifepod/lifepod/internal/assert"
@@ -35,31 +39,25 @@ func newRoot(t *testing.T) string {
 
 func open(t *testing.T, root string) *bundle.Runtime {
 	t.Helper()
-	r, err := bundle.Open(t.Context(), bundle.Config{Root: root})
-	assert.Must(t, err)
+	r := assert.Get(bundle.Open(t.Context(), bundle.Config{Root: root})).Must(t)
 	t.Cleanup(func() { closeRuntime(t, r) })
 	return r
 }
 
 func closeRuntime(t *testing.T, r *bundle.Runtime) {
 	t.Helper()
-	if err := r.Close(context.Background()); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	assert.NoError(t, r.Close(context.Background()), "close")
 }
 
 func locate(t *testing.T, root string) bundle.Paths {
 	t.Helper()
-	p, err := bundle.Locate(root, "")
-	assert.Must(t, err)
-	return p
+	return assert.Get(bundle.Locate(root, "")).Must(t)
 }
 
 // containerd is the pid of the containerd of a root, as recorded.
 func containerd(t *testing.T, root string) int {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(locate(t, root).RunDir, "containerd.json"))
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(filepath.Join(locate(t, root).RunDir, "containerd.json"))).Must(t)
 	var record struct{ PID int }
 	assert.Must(t, json.Unmarshal(text, &record))
 	return record.PID
@@ -124,8 +122,88 @@ func wantNothingLeft(t *testing.T, root string) {
 func sessionOf(t *testing.T, pid int) int {
 	t.Helper()
 	session, err := unix.Getsid(pid)
-	if err != nil {
-		t.Fatalf("session of %s: %v", strconv.Itoa(pid), err)
-	}
+	assert.Require(t, err == nil, "session of %s: %v", strconv.Itoa(pid), err)
 	return session
+}
+
+const toolbox = "lifepod.dev/toolbox:1"
+
+func dial(t *testing.T, r *bundle.Runtime) cri.RuntimeServiceClient {
+	t.Helper()
+	return cri.NewRuntimeServiceClient(connect(t, r))
+}
+
+// connect gives the connection to containerd that dial has its client of.
+func connect(t *testing.T, r *bundle.Runtime) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(r.Endpoint(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)),
+		// A restarted containerd is to be found at once.
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, Multiplier: 1.5}}))
+	assert.Must(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// pod is a sandbox with one container that sleeps.
+type pod struct {
+	client             cri.RuntimeServiceClient
+	sandbox, container string
+}
+
+func sandboxConfig(r *bundle.Runtime) *cri.PodSandboxConfig {
+	return &cri.PodSandboxConfig{
+		Metadata:     &cri.PodSandboxMetadata{Name: "pod", Namespace: "default", Uid: "0b7cf1b0-pod"},
+		LogDirectory: filepath.Join(r.Paths().Root, "logs"),
+		Linux:        &cri.LinuxPodSandboxConfig{CgroupParent: r.CgroupParent() + "/pod"},
+	}
+}
+
+func runPod(t *testing.T, r *bundle.Runtime, ports ...*cri.PortMapping) *pod {
+	t.Helper()
+	ctx := t.Context()
+	assert.Must(t, assert.ErrorOf(r.ImportImages(ctx)))
+	config := sandboxConfig(r)
+	config.PortMappings = ports
+	p := &pod{client: dial(t, r)}
+	sandbox := assert.Get(p.client.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: config})).Must(t)
+	p.sandbox = sandbox.GetPodSandboxId()
+	t.Cleanup(func() { p.remove(t) })
+	container, err := p.client.CreateContainer(ctx, &cri.CreateContainerRequest{
+		PodSandboxId: p.sandbox, SandboxConfig: config, Config: &cri.ContainerConfig{
+			Metadata: &cri.ContainerMetadata{Name: "main"},
+			Image:    &cri.ImageSpec{Image: toolbox},
+			Command:  []string{"/bin/sleep", "600"},
+			LogPath:  "main.log",
+			Linux:    &cri.LinuxContainerConfig{Resources: &cri.LinuxContainerResources{OomScoreAdj: 500}},
+		},
+	})
+	assert.Must(t, err)
+	p.container = container.GetContainerId()
+	assert.Must(t, assert.ErrorOf(p.client.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: p.container})))
+	return p
+}
+
+func (p *pod) status(t *testing.T) *cri.ContainerStatus {
+	t.Helper()
+	answer := assert.Get(p.client.ContainerStatus(t.Context(), &cri.ContainerStatusRequest{ContainerId: p.container})).Must(t)
+	return answer.GetStatus()
+}
+
+// remove may be called twice.
+func (p *pod) remove(t *testing.T) {
+	t.Helper()
+	if p.sandbox == "" {
+		return
+	}
+	ctx := context.Background()
+	assert.NoError(t, assert.ErrorOf(p.client.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: p.sandbox})), "stop the sandbox")
+	assert.NoError(t, assert.ErrorOf(p.client.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: p.sandbox})), "remove the sandbox")
+	p.sandbox = ""
+}
+
+func wantFile(t *testing.T, path string) {
+	t.Helper()
+	assert.NoError(t, assert.ErrorOf(os.Stat(path)))
 }

@@ -28,9 +28,7 @@ func TestSuspendedSupervisor(t *testing.T) {
 	first := startHolder(t, root)
 	suspend(t, first.cmd.Process.Pid)
 	r := open(t, root)
-	if _, err := r.ImportImages(t.Context()); err != nil {
-		t.Errorf("import images: %v", err)
-	}
+	assert.NoError(t, assert.ErrorOf(r.ImportImages(t.Context())), "import images")
 	closeRuntime(t, r)
 	killContainerd(t, root)
 	_, err := bundle.Open(t.Context(), bundle.Config{Root: root})

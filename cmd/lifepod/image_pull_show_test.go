@@ -32,7 +32,7 @@ var pullReports = []images.Progress{
 func TestPullLines(t *testing.T) {
 	const erase, above = "\r\x1b[K", "\x1b[A\x1b[K"
 	terminal := func() (int, int) { return 40, 24 }
-	cases := []struct {
+	for _, c := range []struct {
 		size func() (int, int)
 		want string
 	}{
@@ -46,8 +46,7 @@ func TestPullLines(t *testing.T) {
 			"  2  123456789abc  downloading  30.0 of\n" +
 			"  3  ^[[2J         waiting      30.0 Mi" +
 			erase + above + above + above + "pulling a:1 for 11s, 100.0 MiB download" + erase},
-	}
-	for _, c := range cases {
+	} {
 		var out strings.Builder
 		lines := newPullLines(&out, "a:1")
 		lines.size = c.size

@@ -101,7 +101,7 @@ func runImage(t *testing.T, service *imageService, load func(context.Context, io
 }
 
 func TestImageList(t *testing.T) {
-	cases := []struct {
+	for _, c := range []struct {
 		args []string
 		want string
 	}{
@@ -115,8 +115,7 @@ func TestImageList(t *testing.T) {
 			"docker.io/library/app   1        0123456789abc   1.23MB   sha256:9   1000   false\n" +
 			"localhost:5000/app      latest   0123456789abc   1.23MB   sha256:9   1000   false\n" +
 			"r.io/pause              <none>   fedcba9876543   300B     sha256:8   web    true\n"},
-	}
-	for _, c := range cases {
+	} {
 		got := assert.Get(runImage(t, &imageService{}, nil, c.args...)).Must(t)
 		assert.Deep(t, fmt.Sprint(c.args), c.want, got)
 	}
@@ -151,7 +150,7 @@ func TestImageErrors(t *testing.T) {
 		}
 		return nil, errors.New("no images in it")
 	}
-	cases := []struct {
+	for _, c := range []struct {
 		load func(context.Context, io.Reader) ([]string, error)
 		args string
 		want string
@@ -176,8 +175,7 @@ func TestImageErrors(t *testing.T) {
 		{nil, "inspect own:2", `inspect image "own:2": image not found: it is here as localhost/own:2`},
 		{nil, "inspect docker.io/own:2", `inspect image "docker.io/own:2": image not found`},
 		{loads, "load -", `standard input: no images in it`},
-	}
-	for _, c := range cases {
+	} {
 		_, err := runImage(t, &imageService{}, c.load, strings.Fields(c.args)...)
 		assert.True(t, err != nil && err.Error() == c.want, "image %s:\nwant %s\ngot  %v", c.args, c.want, err)
 	}

@@ -62,8 +62,7 @@ func TestMessagesArePlain(t *testing.T) {
 	var stderr bytes.Buffer
 	exitCode(&stderr, errors.New("pull: \x1b[2J\u009b31m\rdenied\nmore"), 0)
 	warn(&stderr, "%v", errors.New("\x1b]0;title\a"))
-	want := "lifepod: pull: ^[[2J\\u009b31m\\rdenied\nmore\nwarning: ^[]0;title^G\n"
-	assert.Deep(t, "", want, stderr.String())
+	assert.Deep(t, "", "lifepod: pull: ^[[2J\\u009b31m\\rdenied\nmore\nwarning: ^[]0;title^G\n", stderr.String())
 	image := images.Image{ID: "sha256:\x1b[2J", Username: "\x1b[2J\u009b", Tags: []string{"\x1b[2J:1"}}
 	for _, output := range []string{"wide", "json"} {
 		var out bytes.Buffer
@@ -116,7 +115,6 @@ func TestExitCode(t *testing.T) {
 		want int
 	}{{nil, 7}, {errChecksFailed, 1}, {errors.New("x"), 125}, {fmt.Errorf("x: %w", &client.LostError{}), 123}, {errors.Join(errInterrupted, errors.New("x")), 130}}
 	for _, c := range cases {
-		got := exitCode(io.Discard, c.err, 7)
-		assert.True(t, got == c.want, "%v: want %d, got %d", c.err, c.want, got)
+		assert.Equal(t, c.want, exitCode(io.Discard, c.err, 7), "%v", c.err)
 	}
 }

@@ -89,14 +89,12 @@ func TestNoPods(t *testing.T) {
 // A lifepod that doesn't answer is told of, and does not hide the others.
 func TestSilentLifepod(t *testing.T) {
 	c := lifepods(t, map[string]string{"1": "default/web"})
-	c.patience = 2 * time.Second                                       // the other one answers within it, on a busy machine, too
-	hung, err := net.Listen("unix", filepath.Join(c.Folder, "2.sock")) // nobody accepts
-	assert.Must(t, err)
+	c.patience = 2 * time.Second                                                      // the other one answers within it, on a busy machine, too
+	hung := assert.Get(net.Listen("unix", filepath.Join(c.Folder, "2.sock"))).Must(t) // nobody accepts
 	t.Cleanup(func() { _ = hung.Close() })
 	pods, silent, err := c.Pods(t.Context())
 	assert.Require(t, len(pods) == 1 && len(silent) == 1 && err == nil, "%d pods, %v silent, %v, want one each", len(pods), silent, err)
-	_, err = c.Find(t.Context(), "db", "")
-	assert.ErrorContains(t, "2.sock does not answer", err)
+	assert.ErrorContains(t, "2.sock does not answer", assert.ErrorOf(c.Find(t.Context(), "db", "")))
 }
 
 // A lifepod's own words are the error; without any it is the HTTP status.

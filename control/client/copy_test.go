@@ -127,10 +127,8 @@ func TestHostileTree(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBoth(t, tc.script)
-			got := strings.Split(b.copy(tc.out, tc.from, tc.to), "\n")
-			assert.Deep(t, "copy", strings.Split(tc.want, "\n"), got)
-			out := b.sh("[ ! -d out ] || ls -A out")
-			assert.True(t, out == "", "beside the container is %s", out)
+			assert.Deep(t, "copy", strings.Split(tc.want, "\n"), strings.Split(b.copy(tc.out, tc.from, tc.to), "\n"))
+			assert.Equal(t, "", b.sh("[ ! -d out ] || ls -A out"), "beside the container is")
 		})
 	}
 }

@@ -68,8 +68,7 @@ func watched(t *testing.T, states ...*v1.Pod) *Pod {
 		}
 		_ = out.Encode(map[string]any{"type": "DELETED", "object": &v1.Pod{}}) // the client may have gone
 	})
-	pod := assert.Get(c.Find(t.Context(), "web", "")).Must(t)
-	return pod
+	return assert.Get(c.Find(t.Context(), "web", "")).Must(t)
 }
 
 // restarts are counted by the letters of a container's ID: "a" is the first instance,

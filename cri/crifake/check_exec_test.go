@@ -8,11 +8,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // execEnds: a command in a container leaves its code and both outputs (A-PROBE-13).
-func execEnds(t *testing.T, target Target) {
-	b := newBox(t, target)
+func execEnds(t *testing.T, b *box) {
 	out, err := b.exec(b.ctx, b.run(Ends), Speaks, 600)
 	if err != nil {
 		t.Fatal(err)
@@ -24,16 +25,14 @@ func execEnds(t *testing.T, target Target) {
 
 // execTimesOut: a command is killed when its timeout has passed, which is not a
 // code but an error of its own (A-PROBE-13).
-func execTimesOut(t *testing.T, target Target) {
-	b := newBox(t, target)
+func execTimesOut(t *testing.T, b *box) {
 	if _, err := b.exec(b.ctx, b.run(Ends), Hangs, 1); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("error %v, want DeadlineExceeded", err)
 	}
 }
 
 // execIsGivenUp: a call that is given up answers at once.
-func execIsGivenUp(t *testing.T, target Target) {
-	b := newBox(t, target)
+func execIsGivenUp(t *testing.T, b *box) {
 	id := b.run(Ends)
 	ctx, cancel := context.WithCancel(b.ctx)
 	ended := make(chan error, 1)
@@ -49,17 +48,14 @@ func execIsGivenUp(t *testing.T, target Target) {
 
 // execEndsWithContainer: a command does not outlive its container, and none is
 // run in one that has ended.
-func execEndsWithContainer(t *testing.T, target Target) {
-	b := newBox(t, target)
+func execEndsWithContainer(t *testing.T, b *box) {
 	id := b.run(Ends)
 	ended := make(chan *runtimeapi.ExecSyncResponse, 1)
 	go func() {
 		out, _ := b.exec(b.ctx, id, Hangs, 0)
 		ended <- out
 	}()
-	if err := b.stop(id, 600); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, b.stop(id, 600))
 	if out := <-ended; out != nil && out.ExitCode == 0 {
 		t.Error("the command succeeded")
 	}
@@ -75,8 +71,7 @@ func (b *box) exec(ctx context.Context, id string, p CricheckProgram, seconds in
 
 // events: the start and the exit of a container are reported, each with the status
 // of its sandbox and of the container.
-func events(t *testing.T, target Target) {
-	b := newBox(t, target)
+func events(t *testing.T, b *box) {
 	stream, err := b.Runtime.GetContainerEvents(b.ctx, &runtimeapi.GetEventsRequest{})
 	if err != nil {
 		t.Fatal(err)

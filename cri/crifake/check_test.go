@@ -6,13 +6,18 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Check is one thing that lifepod relies on.
 type Check struct {
 	Name string
-	Run  func(*testing.T, Target)
+	run  func(*testing.T, *box)
 }
+
+// Run does it in a sandbox of its own.
+func (c Check) Run(t *testing.T, target Target) { c.run(t, newBox(t, target)) }
 
 // Checks are all of them.
 var Checks = []Check{
@@ -33,8 +38,7 @@ var Checks = []Check{
 }
 
 // exits: a process that ends by itself leaves its code, a reason, and its times.
-func exits(t *testing.T, target Target) {
-	b := newBox(t, target)
+func exits(t *testing.T, b *box) {
 	for attempt, test := range []struct {
 		program CricheckProgram
 		code    int32
@@ -57,8 +61,7 @@ func exits(t *testing.T, target Target) {
 }
 
 // startError: what can't be started is kept as exited, with the reason StartError (A-CST-9).
-func startError(t *testing.T, target Target) {
-	b := newBox(t, target)
+func startError(t *testing.T, b *box) {
 	id := b.create(Absent, 0)
 	if _, err := b.Runtime.StartContainer(b.ctx, &runtimeapi.StartContainerRequest{ContainerId: id}); err == nil {
 		t.Error("a program that is not there was started")
@@ -72,61 +75,39 @@ func startError(t *testing.T, target Target) {
 
 // stopSignal: the stop signal comes first, and StopContainer waits for the end
 // that it brings about.
-func stopSignal(t *testing.T, target Target) {
-	b := newBox(t, target)
+func stopSignal(t *testing.T, b *box) {
 	id := b.run(Ends)
-	if err := b.stop(id, 600); err != nil {
-		t.Fatal(err)
-	}
-	if s := b.exited(id); s.ExitCode != 7 {
-		t.Errorf("exit code %d, want 7", s.ExitCode)
-	}
-	if err := b.stop(id, 600); err != nil {
-		t.Errorf("stop it again: %v", err)
-	}
+	assert.Must(t, b.stop(id, 600))
+	assert.Equal(t, 7, b.exited(id).ExitCode, "exit code")
+	assert.NoError(t, b.stop(id, 600), "stop it again")
 }
 
 // stopKills: when the timeout has passed the container is killed.
-func stopKills(t *testing.T, target Target) {
-	b := newBox(t, target)
+func stopKills(t *testing.T, b *box) {
 	id := b.run(IgnoresEnd)
-	if err := b.stop(id, 1); err != nil {
-		t.Fatal(err)
-	}
-	if s := b.exited(id); s.ExitCode != 137 {
-		t.Errorf("exit code %d, want 137", s.ExitCode)
-	}
+	assert.Must(t, b.stop(id, 1))
+	assert.Equal(t, 137, b.exited(id).ExitCode, "exit code")
 }
 
 // secondStopIsFaster: a second StopContainer with a smaller timeout need not
 // wait for the first, and ends it, too (B-WRK-8).
-func secondStopIsFaster(t *testing.T, target Target) {
-	b := newBox(t, target)
+func secondStopIsFaster(t *testing.T, b *box) {
 	id := b.run(IgnoresEnd)
 	first := make(chan error, 1)
 	go func() { first <- b.stop(id, 600) }()
 	b.untilSaid("told")
-	if err := b.stop(id, 1); err != nil {
-		t.Fatal(err)
-	}
-	if s := b.exited(id); s.ExitCode != 137 {
-		t.Errorf("exit code %d, want 137", s.ExitCode)
-	}
-	if err := <-first; err != nil {
-		t.Errorf("the first StopContainer: %v", err)
-	}
+	assert.Must(t, b.stop(id, 1))
+	assert.Equal(t, 137, b.exited(id).ExitCode, "exit code")
+	assert.NoError(t, <-first, "the first StopContainer")
 }
 
 // stopSandbox: a stopped sandbox is not ready, and nothing in it runs.
-func stopSandbox(t *testing.T, target Target) {
-	b := newBox(t, target)
+func stopSandbox(t *testing.T, b *box) {
 	id := b.run(IgnoresEnd)
 	if s := b.sandboxStatus(); s.State != runtimeapi.PodSandboxState_SANDBOX_READY {
 		t.Errorf("a new sandbox is %s", s.State)
 	}
-	if _, err := b.Runtime.StopPodSandbox(b.ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: b.id}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(b.Runtime.StopPodSandbox(b.ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: b.id})))
 	if s := b.sandboxStatus(); s.State != runtimeapi.PodSandboxState_SANDBOX_NOTREADY {
 		t.Errorf("a stopped sandbox is %s", s.State)
 	}
@@ -145,8 +126,7 @@ func (b *box) sandboxStatus() *runtimeapi.PodSandboxStatus {
 }
 
 // removeSandbox: with a sandbox go the containers in it.
-func removeSandbox(t *testing.T, target Target) {
-	b := newBox(t, target)
+func removeSandbox(t *testing.T, b *box) {
 	id := b.create(Succeeds, 0)
 	b.start(id)
 	b.exited(id)
@@ -164,8 +144,7 @@ func removeSandbox(t *testing.T, target Target) {
 }
 
 // unknown: what is not there has no status, and is stopped and removed without an error.
-func unknown(t *testing.T, target Target) {
-	b := newBox(t, target)
+func unknown(t *testing.T, b *box) {
 	const id = "0000000000000000000000000000000000000000000000000000000000000000"
 	wantNotFound(b, id)
 	if _, err := b.Runtime.PodSandboxStatus(b.ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: id}); status.Code(err) != codes.NotFound {
@@ -174,12 +153,8 @@ func unknown(t *testing.T, target Target) {
 	if _, err := b.Runtime.StartContainer(b.ctx, &runtimeapi.StartContainerRequest{ContainerId: id}); status.Code(err) != codes.NotFound {
 		t.Errorf("start of an unknown container: %v, want NotFound", err)
 	}
-	if err := b.stop(id, 1); err != nil {
-		t.Errorf("stop an unknown container: %v", err)
-	}
-	if _, err := b.Runtime.RemoveContainer(b.ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id}); err != nil {
-		t.Errorf("remove an unknown container: %v", err)
-	}
+	assert.NoError(t, b.stop(id, 1), "stop an unknown container")
+	assert.NoError(t, assert.ErrorOf(b.Runtime.RemoveContainer(b.ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id})), "remove an unknown container")
 	b.remove(id)
 }
 
@@ -191,8 +166,7 @@ func wantNotFound(b *box, id string) {
 }
 
 // sameAttempt: a name and attempt can be had once.
-func sameAttempt(t *testing.T, target Target) {
-	b := newBox(t, target)
+func sameAttempt(t *testing.T, b *box) {
 	b.create(Succeeds, 0)
 	if _, err := b.Runtime.CreateContainer(b.ctx, b.request(Succeeds, 0)); err == nil {
 		t.Error("two containers of one name and attempt")

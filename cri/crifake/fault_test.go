@@ -32,7 +32,7 @@ func TestParseFault(t *testing.T) {
 func TestFaultHitsTheOnesThatItNames(t *testing.T) {
 	r := New()
 	r.Fault("hang CreateContainer main#2 times=2", "lose STOPPED web")
-	tests := []struct {
+	for i, test := range []struct {
 		what, subject string
 		hit           bool
 	}{
@@ -45,10 +45,8 @@ func TestFaultHitsTheOnesThatItNames(t *testing.T) {
 		{"STOPPED", "api/main", false},
 		{"STOPPED", "web/main", true},
 		{"STOPPED", "web/main", false},
-	}
-	for i, test := range tests {
-		got := r.faultOf(test.what, test.subject) != nil
-		assert.True(t, got == test.hit, "%d: %s %s hit: %v, want %v", i, test.what, test.subject, got, test.hit)
+	} {
+		assert.Equal(t, test.hit, r.faultOf(test.what, test.subject) != nil, "%d: %s %s hit", i, test.what, test.subject)
 	}
 }
 

@@ -14,18 +14,12 @@ import (
 
 // The bundled containerd. It needs root and the assets of `make build`.
 func TestBundled(t *testing.T) {
-	r, err := bundle.Open(t.Context(), bundle.Config{Root: t.TempDir()})
-	assert.Require(t, err == nil, "%v", err)
+	r := assert.Get(bundle.Open(t.Context(), bundle.Config{Root: t.TempDir()})).Must(t)
 	t.Cleanup(func() {
-		if err := r.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, r.Close(context.Background()))
 	})
-	if _, err := r.ImportImages(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	client, err := cri.Dial(r.Endpoint())
-	assert.Require(t, err == nil, "%v", err)
+	assert.Must(t, assert.ErrorOf(r.ImportImages(t.Context())))
+	client := assert.Get(cri.Dial(r.Endpoint())).Must(t)
 	t.Cleanup(func() { _ = client.Close() }) // nothing is under way
 	for _, check := range crifake.Checks {
 		t.Run(check.Name, func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/lifepod/lifepod/internal/assert"
 )
 
 // Target is a runtime to be checked.
@@ -87,12 +89,8 @@ func (b *box) remove(id string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	if _, err := b.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
-		b.Errorf("stop the sandbox: %v", err)
-	}
-	if _, err := b.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: id}); err != nil {
-		b.Errorf("remove the sandbox: %v", err)
-	}
+	assert.NoError(b, assert.ErrorOf(b.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: id})), "stop the sandbox")
+	assert.NoError(b, assert.ErrorOf(b.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: id})), "remove the sandbox")
 }
 
 // request is the creation of a container named main.

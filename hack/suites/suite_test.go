@@ -18,8 +18,7 @@ var unitOnly = []string{"bench", "docs", "hack", "node/localdriver/sanity", "clu
 func suitesOfFile(t *testing.T) []suite {
 	t.Helper()
 	t.Chdir("../..")
-	suites := assert.Get(load("hack/suites/suites.yaml")).Must(t)
-	return suites
+	return assert.Get(load("hack/suites/suites.yaml")).Must(t)
 }
 
 // TestSuiteOfEachFolder: no change goes untested for want of a suite.

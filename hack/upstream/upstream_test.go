@@ -142,8 +142,7 @@ func TestItems(t *testing.T) {
 	var printed strings.Builder
 	decisions{}.print(&printed, items, false)
 	assert.Deep(t, "printed", want, printed.String())
-	missing := []string{"R2: no declaration in pkg/kubelet/none.go", "R2: no lost in pkg/kubelet/sync.go"}
-	assert.Deep(t, "wrong", missing, c.wrong)
+	assert.Deep(t, "wrong", []string{"R2: no declaration in pkg/kubelet/none.go", "R2: no lost in pkg/kubelet/sync.go"}, c.wrong)
 	c.new = c.old
 	items, err = c.items()
 	assert.True(t, err == nil && len(items) == 0, "a version differs from itself: %v, %v", items, err)

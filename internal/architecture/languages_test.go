@@ -93,8 +93,7 @@ func englishOf(page string) string {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text := assert.Get(os.ReadFile(name)).Must(t)
-	return string(text)
+	return string(assert.Get(os.ReadFile(name)).Must(t))
 }
 
 func exists(name string) bool {

@@ -55,8 +55,7 @@ func TestNamesInRootAreFound(t *testing.T) {
 	const source = `package p
 var a, b, c, d = filepath.Join(root, "a"), filepath.Join(x.Root, "b", y), filepath.Join(o.rootDir(), "c/d"), filepath.Join(dir, "e")`
 	file := assert.Get(parser.ParseFile(token.NewFileSet(), "p.go", source, 0)).Must(t)
-	got := namesInRoot(file)
-	assert.True(t, slices.Equal(got, []string{"a", "b", "c/d"}), "found %q", got)
+	assert.Deep(t, "found", []string{"a", "b", "c/d"}, namesInRoot(file))
 }
 
 // namesInRoot are the literals that follow a root in calls of filepath.Join.

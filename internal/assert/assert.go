@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -151,4 +152,26 @@ func Context(t testing.TB, within time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// Runs has something run until the test ends, or until it is stopped before. Both wait for its end.
+func Runs(t testing.TB, run func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { run(ctx) })
+	stop = func() {
+		cancel()
+		running.Wait()
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// Serves is Runs of what says at its end whether it has gone well.
+func Serves(t testing.TB, serve func(context.Context) error) (stop func()) {
+	return Runs(t, func(ctx context.Context) {
+		if err := serve(ctx); err != nil {
+			t.Error(err)
+		}
+	})
 }

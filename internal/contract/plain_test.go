@@ -109,8 +109,7 @@ func TestOpeningsSayAllThatTheyAnnounce(t *testing.T) {
 
 // TestWords: each word says which rules are behind it and how to look, and there are no two of a name.
 func TestWords(t *testing.T) {
-	words, err := Words(sentence.English)
-	assert.Require(t, err == nil, "%v", err)
+	words := assert.Get(Words(sentence.English)).Must(t)
 	chinese, err := Words(sentence.Chinese)
 	assert.Require(t, err == nil && len(chinese) == len(words), "%d words in Chinese: %v", len(chinese), err)
 	seen := map[string]bool{}

@@ -22,8 +22,7 @@ const root = "../.."
 
 func bugs(t *testing.T) []Bug {
 	t.Helper()
-	list := assert.Get(Bugs()).Must(t)
-	return list
+	return assert.Get(Bugs()).Must(t)
 }
 
 // TestEveryBugIsWhole: each has all that is told of it, a mistake that can be made, a test

@@ -56,8 +56,7 @@ func TestEverySentenceIsChinese(t *testing.T) {
 	}
 	templates(t, found)
 	page(t, found)
-	index, err := os.ReadFile("../../docs/contract/README.md")
-	assert.Must(t, err)
+	index := assert.Get(os.ReadFile("../../docs/contract/README.md")).Must(t)
 	for _, m := range regexp.MustCompile(`(?m)^(?:## (.*[Tt]o run.*|Termination.*)|\| \[([^\]]+)\]\([a-z]+/.*)$`).FindAllStringSubmatch(string(index), -1) {
 		found[m[1]+m[2]] = "what lifepod explain lists"
 	}
@@ -97,8 +96,7 @@ func places(text string) map[string]string {
 // sentences adds those of a file, with where each is.
 func sentences(t *testing.T, name string, to map[string]string) {
 	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, name, nil, 0)
-	assert.Must(t, err)
+	file := assert.Get(parser.ParseFile(files, name, nil, 0)).Must(t)
 	add := func(e ast.Expr, before string, any bool) {
 		if l, is := e.(*ast.BasicLit); is && l.Kind == token.STRING {
 			if text, _ := strconv.Unquote(l.Value); any || wordy.MatchString(text) && !slices.Contains(unspoken, text) {
@@ -213,8 +211,7 @@ func f() {
 	p.warn("%s: careful", name)
 	log(Words{Because: "this is a log's"})
 }`
-	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
-	assert.Must(t, err)
+	file := assert.Get(parser.ParseFile(token.NewFileSet(), "p.go", source, 0)).Must(t)
 	kinds, warnings := map[string]string{}, map[string]string{}
 	assert.Deep(t, "English", []string{"because ", "attempt %d begins", "it is so"}, reasonsOf(file, "p.go", kinds, warnings))
 	assert.Deep(t, "kinds", map[string]string{"a-kind": "p.go"}, kinds)
@@ -289,8 +286,7 @@ func typeName(e ast.Expr) string {
 // templates adds what the page of a timeline says, and finds what it says in one language only.
 func templates(t *testing.T, to map[string]string) {
 	const name = "../../timeline/draw/page.tmpl"
-	text, err := os.ReadFile(name)
-	assert.Must(t, err)
+	text := assert.Get(os.ReadFile(name)).Must(t)
 	for _, m := range regexp.MustCompile(`Language.(?:Word|Say) "([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
 		to[m[1]] = name
 	}
@@ -305,15 +301,13 @@ func page(t *testing.T, to map[string]string) {
 	files, err := filepath.Glob("../../ui/assets/*.js")
 	assert.Require(t, err == nil && files != nil, "%v", err)
 	for _, name := range append(files, "../../ui/assets/index.html") {
-		text, err := os.ReadFile(name)
-		assert.Must(t, err)
+		text := assert.Get(os.ReadFile(name)).Must(t)
 		for _, m := range regexp.MustCompile(` data-say>([^<]+)<`).FindAllStringSubmatch(string(text), -1) {
 			to[m[1]] = name
 		}
 		said := regexp.MustCompile(`\bsay\(("(?:[^"\\]|\\.)*")`)
 		for _, m := range said.FindAllStringSubmatch(string(text), -1) {
-			english, err := strconv.Unquote(m[1])
-			assert.Must(t, err)
+			english := assert.Get(strconv.Unquote(m[1])).Must(t)
 			to[english] = name
 		}
 		code := regexp.MustCompile(`class: "[^"]*"|(?m)//.*$`).ReplaceAllString(said.ReplaceAllString(string(text), ""), "")
@@ -326,14 +320,12 @@ func page(t *testing.T, to map[string]string) {
 // kinds are what kinds, outcomes and reasons of package lifecycle say, and those found elsewhere.
 func kinds(t *testing.T, found map[string]string) map[string]string {
 	said := map[string]string{}
-	files, err := filepath.Glob("../../lifecycle/*.go")
-	assert.Must(t, err)
+	files := assert.Get(filepath.Glob("../../lifecycle/*.go")).Must(t)
 	for _, name := range append(files, "../../lifecycle/group/group.go") {
 		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "/tuning.go") { // which has names of annotations
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		assert.Must(t, err)
+		file := assert.Get(parser.ParseFile(token.NewFileSet(), name, nil, 0)).Must(t)
 		add := func(e ast.Expr) {
 			if l, is := e.(*ast.BasicLit); is && l.Kind == token.STRING {
 				text, _ := strconv.Unquote(l.Value)

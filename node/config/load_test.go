@@ -71,8 +71,7 @@ var dropInTests = map[string]struct {
 			"d/30/README.conf": header,
 		},
 		func(t *testing.T, c *Config, dir string) {
-			got := []int32{c.Kubelet.MaxPods, c.Kubelet.Port, c.Kubelet.PodsPerCore}
-			assert.Deep(t, "", []int32{20, 2000, 7}, got)
+			assert.Deep(t, "", []int32{20, 2000, 7}, []int32{c.Kubelet.MaxPods, c.Kubelet.Port, c.Kubelet.PodsPerCore})
 			assert.Deep(t, "skipped", []string{filepath.Join(dir, "d/99.yaml")}, c.Skipped)
 			assert.Equal(t, filepath.Join(dir, "d/20.conf"), c.From["maxPods"], "maxPods from")
 		},
@@ -100,8 +99,7 @@ var dropInTests = map[string]struct {
 		},
 		func(t *testing.T, c *Config, dir string) {
 			got := []string{c.Kubelet.StaticPodPath, c.Kubelet.TLSCertFile}
-			want := []string{filepath.Join(dir, "d/more"), filepath.Join(dir, "a.crt")}
-			assert.Deep(t, "", want, got)
+			assert.Deep(t, "", []string{filepath.Join(dir, "d/more"), filepath.Join(dir, "a.crt")}, got)
 		},
 	},
 	"default thresholds of eviction are merged where that is asked for": {

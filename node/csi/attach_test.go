@@ -89,8 +89,7 @@ func TestAttached(t *testing.T) {
 	m.writeNode(name)
 	assert.Must(t, <-published)
 	assert.Equal(t, "3", d.lastPublish().PublishContext["lun"], "the driver is told the LUN")
-	assert.Must(t, m.unpublish(pod))
-	m.wantNothing()
+	m.end(pod)
 	m.wantOperations("verify_controller_attached_volume false", "volume_mount false", "volume_unmount false", "unmount_device false") // A-VOL-7
 }
 
@@ -109,8 +108,7 @@ func TestDetachedMeanwhile(t *testing.T) {
 	wantWaiting(t, published)
 	m.awaitInUse() // it is written with the next look, and there is no difference
 	assert.Must(t, <-published)
-	assert.Must(t, m.unpublish(two))
-	m.wantNothing()
+	m.end(two)
 }
 
 // TestAttachedNoMore: a volume is detached when its CSIDriver says that it need not be attached:
@@ -152,8 +150,7 @@ func TestAttachedByNobody(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("A-CSI-5: the pod still waits")
 	}
-	assert.Must(t, m.unpublish(pod))
-	m.wantNothing()
+	m.end(pod)
 }
 
 // TestNotAttached: what the attacher says is told; a pod that waits holds up no other one of the
@@ -182,8 +179,7 @@ func TestNotAttached(t *testing.T) {
 	assert.True(t, len(names) == 1, "in use: %q", names)
 	cancel()
 	assert.Error(t, `MountVolume.WaitForAttach failed for volume "pv" : context canceled`, <-waits)
-	assert.Must(t, m.unpublish(two))
-	m.wantNothing()
+	m.end(two)
 }
 
 // TestTooManyAttached: a pod whose volume can't be attached for want of room on the node has to go

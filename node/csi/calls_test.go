@@ -62,7 +62,7 @@ func TestCalls(t *testing.T) {
 	d, err := m.Driver("d")
 	assert.Require(t, err == nil && d.maxVolumes.Load() == 7, "driver %v, %v", d, err)
 	served.server.Stop()
-	served.start(t)
+	served.start(t, served)
 	for name, call := range oneOfEach(t.Context(), d) {
 		served.set(func() { served.requests, served.answer = nil, nil })
 		if err := call(); err != nil || len(served.requests) != 1 {

@@ -2,12 +2,10 @@ package csi
 
 import (
 	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,21 +21,16 @@ import (
 // driver is a CSI driver whose volumes are tmpfs: staging mounts one, publishing binds it. It
 // refuses what a driver may refuse, and does nothing twice.
 type driver struct {
-	csi.UnimplementedNodeServer
-	can []csi.NodeServiceCapability_RPC_Type
-
-	infos atomic.Int32 // how often it was asked about the node
+	*fakeDriver
 
 	device func() string // which it publishes
 
-	mu       sync.Mutex
-	calls    []string
-	requests []*csi.NodePublishVolumeRequest
-	staged   []*csi.NodeStageVolumeRequest
-	figured  string           // the path whose figures were asked for last
-	fault    map[string]fault // by call: once
-	server   *grpc.Server
-	socket   string
+	// guarded by mu
+	calls     []string
+	published []*csi.NodePublishVolumeRequest
+	staged    []*csi.NodeStageVolumeRequest
+	figured   string           // the path whose figures were asked for last
+	fault     map[string]fault // by call: once
 }
 
 // fault is what a driver does instead of a call.
@@ -45,20 +38,10 @@ type fault func(ctx context.Context, do func() error) error
 
 func newDriver(t *testing.T, can ...csi.NodeServiceCapability_RPC_Type) *driver {
 	t.Helper()
-	d := &driver{can: can, fault: map[string]fault{}, socket: filepath.Join(t.TempDir(), "csi.sock")}
+	d := &driver{fakeDriver: &fakeDriver{about: DriverOnNode{NodeID: "id"}, can: can}, fault: map[string]fault{}}
 	d.device = sync.OnceValue(func() string { return deviceOfFile(t) })
-	d.serve(t)
-	t.Cleanup(func() { d.server.Stop() })
+	d.begin(t, d)
 	return d
-}
-
-func (d *driver) serve(t *testing.T) {
-	t.Helper()
-	_ = os.Remove(d.socket)
-	listener := assert.Get(net.Listen("unix", d.socket)).Must(t)
-	d.server = grpc.NewServer()
-	csi.RegisterNodeServer(d.server, d)
-	go d.server.Serve(listener) //nolint:errcheck // it is stopped
 }
 
 func (d *driver) called() []string {
@@ -76,7 +59,7 @@ func (d *driver) forgetCalls() {
 func (d *driver) lastPublish() *csi.NodePublishVolumeRequest {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.requests[len(d.requests)-1]
+	return d.published[len(d.published)-1]
 }
 
 // once has the next call of a name go wrong.
@@ -104,23 +87,13 @@ func (d *driver) instead(ctx context.Context, call string, do func() error) erro
 	return do()
 }
 
-func (d *driver) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
-	d.infos.Add(1)
+func (d *driver) NodeGetInfo(ctx context.Context, r *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	answer := &csi.NodeGetInfoResponse{}
-	return answer, d.instead(ctx, "GetInfo", func() error {
-		answer.NodeId = "id"
-		return nil
+	err := d.instead(ctx, "GetInfo", func() (err error) {
+		answer, err = d.fakeDriver.NodeGetInfo(ctx, r)
+		return err
 	})
-}
-
-func (d *driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
-	answer := &csi.NodeGetCapabilitiesResponse{}
-	for _, c := range d.can {
-		answer.Capabilities = append(answer.Capabilities, &csi.NodeServiceCapability{
-			Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: c}},
-		})
-	}
-	return answer, nil
+	return answer, err
 }
 
 func (d *driver) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
@@ -142,7 +115,7 @@ func (d *driver) NodeUnstageVolume(ctx context.Context, r *csi.NodeUnstageVolume
 func (d *driver) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
 	return &csi.NodePublishVolumeResponse{}, d.do(ctx, "Publish", func() error {
 		d.mu.Lock()
-		d.requests = append(d.requests, r)
+		d.published = append(d.published, r)
 		d.mu.Unlock()
 		if r.GetVolumeCapability().GetBlock() != nil {
 			return d.publishDevice(r)
@@ -243,6 +216,5 @@ func TestCounted(t *testing.T) {
 	_ = assert.Get(d.node().NodeUnpublishVolume(t.Context(), &csi.NodeUnpublishVolumeRequest{VolumeId: "v", TargetPath: "/p"})).Must(t)
 	mu.Lock()
 	defer mu.Unlock()
-	want := []string{"d /csi.v1.Node/NodeGetInfo", "d /csi.v1.Node/NodeUnpublishVolume"}
-	assert.True(t, slices.Equal(asked, want), "A-CSI-17: asked %q, want %q", asked, want)
+	assert.Deep(t, "A-CSI-17: asked", []string{"d /csi.v1.Node/NodeGetInfo", "d /csi.v1.Node/NodeUnpublishVolume"}, asked)
 }

@@ -1,14 +1,12 @@
 package csi
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,20 +85,16 @@ func TestExpandsInUse(t *testing.T) {
 	m.wantCalls("Stage", "Publish")
 	pods := m.volumes.republished()
 	assert.True(t, len(pods) == 1, "looked at again: %q", pods)
-	look := func() {
-		t.Helper()
-		assert.NoError(t, assert.ErrorOf(m.volumes.Publish(t.Context(), volumes.CSIRequest{Pod: pod, Bound: bound, Again: true})))
-	}
-	look()
+	m.look(pod, bound)
 	m.wantEvents()
 	grown, _ := growing(v1.PersistentVolumeClaimNodeResizePending)
 	assert.Must(t, assert.ErrorOf(m.config.Client.CoreV1().PersistentVolumeClaims("default").UpdateStatus(t.Context(), grown, metav1.UpdateOptions{})))
 	m.driver.once("Expand", refuses(codes.Internal))
-	look()
+	m.look(pod, bound)
 	const failure = "Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = out of order"
 	m.wantEvents(`Pod Warning VolumeResizeFailed NodeExpandVolume.NodeExpandVolume failed for volume "pv" : ` + failure)
 	m.wantClaim("1Mi", v1.PersistentVolumeClaimNodeResizeInProgress, "FileSystemResizePending", "NodeResizeError failed to expand pvc with "+failure)
-	look()
+	m.look(pod, bound)
 	m.wantEvents(podEvent, claimEvent)
 	m.wantClaim("2Mi", "")
 	assert.NoError(t, m.unpublish(pod))
@@ -110,24 +104,21 @@ func TestExpandsInUse(t *testing.T) {
 // TestCannotExpand: what a driver can't do is not asked again; what it can't do while the volume is
 // in use, or on a read-only one, holds up nothing (A-CSI-15).
 func TestCannotExpand(t *testing.T) {
-	refuse := func(code codes.Code) func(context.Context, func() error) error {
-		return func(context.Context, func() error) error { return status.Error(code, "no") }
-	}
 	claim, bound := growing(v1.PersistentVolumeClaimNodeResizePending)
 	m := newMachine(t, newDriver(t, staging, expanding), nil, claim)
 	pod := podOf("pod")
-	m.driver.once("Expand", refuse(codes.OutOfRange))
+	m.driver.once("Expand", refuses(codes.OutOfRange))
 	_, err := m.publish(pod, bound)
-	assert.Error(t, `MountVolume.Setup failed while expanding volume for volume "pv" : Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no`, err)
+	assert.Error(t, `MountVolume.Setup failed while expanding volume for volume "pv" : Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = out of order`, err)
 	m.wantClaim("1Mi", v1.PersistentVolumeClaimNodeResizeInfeasible, "FileSystemResizePending",
-		"NodeResizeError failed to expand pvc with Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no")
+		"NodeResizeError failed to expand pvc with Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = out of order")
 	m.mustPublish(pod, bound)
 	m.wantCalls("Stage", "Publish", "Expand", "Publish")
 	assert.NoError(t, m.unpublish(pod))
 
 	claim, bound = growing(v1.PersistentVolumeClaimNodeResizePending)
 	busy := newMachine(t, newDriver(t, staging, expanding), nil, claim)
-	busy.driver.once("Expand", refuse(codes.FailedPrecondition))
+	busy.driver.once("Expand", refuses(codes.FailedPrecondition))
 	busy.mustPublish(pod, bound)
 	assert.NoError(t, busy.unpublish(pod))
 
@@ -185,8 +176,7 @@ func TestExpandsOnEachNode(t *testing.T) {
 				m.wantEvents(podEvent, claimEvent)
 			}
 			m.wantClaim("2Mi", "")
-			assert.NoError(t, m.unpublish(pod))
-			m.wantNothing()
+			m.end(pod)
 		})
 	}
 }
@@ -219,8 +209,7 @@ func TestExpandsForAnOldController(t *testing.T) {
 	m.wantCalls("Stage", "Publish", "Expand", "Expand")
 	m.wantEvents(podEvent, claimEvent)
 	m.wantClaim("2Mi", "")
-	assert.NoError(t, m.unpublish(pod))
-	m.wantNothing()
+	m.end(pod)
 }
 
 // TestExpandsToAnotherSize: after a failure that is final, a second one means that the controller
@@ -239,6 +228,5 @@ func TestExpandsToAnotherSize(t *testing.T) {
 			c.Spec.Resources.Requests[v1.ResourceStorage] = resource.MustParse("1500Ki")
 		})
 	}
-	assert.NoError(t, m.unpublish(pod))
-	m.wantNothing()
+	m.end(pod)
 }

@@ -36,7 +36,7 @@ type fakeDriver struct {
 	mu       sync.Mutex
 	about    DriverOnNode
 	infoErr  error
-	infos    int                             // how often it was asked for what it knows of the node
+	infos    atomic.Int32                    // how often it was asked for what it knows of the node
 	requests []any                           // the others that it got
 	answer   func(ctx context.Context) error // to any of them; nil: none fails
 	can      []csi.NodeServiceCapability_RPC_Type
@@ -45,21 +45,29 @@ type fakeDriver struct {
 // serve starts a driver.
 func serve(t *testing.T, says DriverOnNode) *fakeDriver {
 	t.Helper()
+	d := &fakeDriver{about: says}
+	d.begin(t, d)
+	return d
+}
+
+// begin serves a node's calls at a socket until the test ends.
+func (d *fakeDriver) begin(t *testing.T, node csi.NodeServer) {
+	t.Helper()
 	folder := assert.Get(os.MkdirTemp("", "csi")).Must(t)
-	d := &fakeDriver{endpoint: filepath.Join(folder, "csi sock%2f?#"), about: says}
-	d.start(t)
+	d.endpoint = filepath.Join(folder, "csi sock%2f?#")
+	d.start(t, node)
 	t.Cleanup(func() {
 		d.server.Stop()
 		assert.NoError(t, os.RemoveAll(folder))
 	})
-	return d
 }
 
-func (d *fakeDriver) start(t *testing.T) {
+func (d *fakeDriver) start(t *testing.T, node csi.NodeServer) {
 	t.Helper()
+	_ = os.Remove(d.endpoint)
 	listener := assert.Get(net.Listen("unix", d.endpoint)).Must(t)
 	d.server = grpc.NewServer()
-	csi.RegisterNodeServer(d.server, d)
+	csi.RegisterNodeServer(d.server, node)
 	go func() { _ = d.server.Serve(listener) }()
 }
 
@@ -72,7 +80,7 @@ func (d *fakeDriver) set(change func()) {
 func (d *fakeDriver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.infos++
+	d.infos.Add(1)
 	return &csi.NodeGetInfoResponse{
 		NodeId: d.about.NodeID, MaxVolumesPerNode: d.about.MaxVolumes, AccessibleTopology: &csi.Topology{Segments: d.about.Topology},
 	}, d.infoErr
@@ -142,14 +150,6 @@ func newClusterAPI(t *testing.T, objects []runtime.Object) *clusterAPI {
 	return a
 }
 
-// run runs something until the test ends.
-func (a *clusterAPI) run(run func(context.Context)) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { run(ctx) })
-	a.t.Cleanup(func() { cancel(); running.Wait() })
-}
-
 // fail has requests of one kind fail with an error, unless it is nil; without a resource those of any.
 func (a *clusterAPI) fail(verb, resource string, err func() error) {
 	fails := func(v, r string) error {
@@ -163,8 +163,7 @@ func (a *clusterAPI) fail(verb, resource string, err func() error) {
 
 func (a *clusterAPI) nodeObject() *v1.Node {
 	a.t.Helper()
-	node := assert.Get(a.client.CoreV1().Nodes().Get(a.t.Context(), "n", metav1.GetOptions{})).Must(a.t)
-	return node
+	return assert.Get(a.client.CoreV1().Nodes().Get(a.t.Context(), "n", metav1.GetOptions{})).Must(a.t)
 }
 
 // csiNode is nil if there is none.
@@ -225,7 +224,7 @@ func csidriverNewMachine(t *testing.T, objects ...runtime.Object) *csidriverMach
 	m := &csidriverMachine{clusterAPI: newClusterAPI(t, objects)}
 	log := slog.New(slog.NewTextHandler(m.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	m.Registry = NewRegistry(RegistryConfig{Client: m.client, Node: "n", Log: log, Changed: m.noteChange})
-	m.run(m.Run)
+	assert.Runs(t, m.Run)
 	for _, o := range objects {
 		if node, ok := o.(*v1.Node); ok {
 			m.Node.Heard(node)

@@ -141,8 +141,7 @@ func (c cell) run(t *testing.T) {
 	switch lies := c.lies && c.call == "Stage"; {
 	case !c.goesOn:
 	case lies: // the driver has to mend that: it is not asked again
-		_, err := m.publish(pod, bound)
-		assert.Error(t, `MountVolume.SetUp failed for volume "pv" : rpc error: code = FailedPrecondition desc = not staged`, err)
+		assert.Error(t, `MountVolume.SetUp failed for volume "pv" : rpc error: code = FailedPrecondition desc = not staged`, assert.ErrorOf(m.publish(pod, bound)))
 	case c.call == "Expand" && c.name == "says that it does not know the volume": // it can't be expanded, and is had
 		m.mustPublish(pod, bound)
 		m.wantMounts(1)
@@ -184,7 +183,7 @@ func TestFaultsOfRegistration(t *testing.T) {
 			m := newMachine(t, newDriver(t), nil)
 			other := newDriver(t)
 			register := func(ctx context.Context) error {
-				return m.config.Drivers.Register(ctx, "other.example.com", other.socket, []string{"1.0.0"})
+				return m.config.Drivers.Register(ctx, "other.example.com", other.endpoint, []string{"1.0.0"})
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
@@ -192,7 +191,7 @@ func TestFaultsOfRegistration(t *testing.T) {
 			assert.Fails(t, register(ctx), "the driver has registered")
 			assert.Fails(t, assert.ErrorOf(m.config.Drivers.Driver("other.example.com")), "the driver is used")
 			if f.dies {
-				other.serve(t)
+				other.start(t, other)
 			}
 			assert.NoError(t, register(t.Context()))
 			assert.NoError(t, assert.ErrorOf(m.config.Drivers.Driver("other.example.com")))

@@ -39,8 +39,7 @@ func TestObjectUnreached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRegistry(RegistryConfig{Client: fake.NewClientset()}) // nobody runs it
 		defer r.Node.queue.ShutDown()
-		_, err := r.Object(t.Context(), "d")
-		assert.Error(t, "look up CSIDriver d: the API server was not reached yet", err)
+		assert.Error(t, "look up CSIDriver d: the API server was not reached yet", assert.ErrorOf(r.Object(t.Context(), "d")))
 		ended, end := context.WithCancel(t.Context())
 		end()
 		assert.Error(t, "look up CSIDriver d: context canceled", assert.ErrorOf(r.Object(ended, "d")))

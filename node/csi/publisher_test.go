@@ -39,7 +39,7 @@ func csinodeNewMachine(t *testing.T, objects ...runtime.Object) *csinodeMachine 
 	m := &csinodeMachine{clusterAPI: newClusterAPI(t, objects)}
 	m.Publisher = NewPublisher(m.client, "n", slog.New(slog.DiscardHandler))
 	m.Initialized = func() { m.changes.Add(1) }
-	m.run(m.Run)
+	assert.Runs(t, m.Run)
 	return m
 }
 

@@ -98,8 +98,7 @@ func TestReplaced(t *testing.T) {
 	m.Deregister("d", older.endpoint) // the other one is still there
 	wantID("newer")
 	m.Deregister("d", newer.endpoint)
-	_, err = m.Driver("d")
-	assert.Error(t, "driver name d not found in the list of registered CSI drivers", err, "A-CSI-1 after the last one")
+	assert.Error(t, "driver name d not found in the list of registered CSI drivers", assert.ErrorOf(m.Driver("d")), "A-CSI-1 after the last one")
 	m.Deregister("d", newer.endpoint) // it is gone already
 	m.await("the end of all", func() bool {
 		_, has := m.nodeObject().Annotations["csi.volume.kubernetes.io/nodeid"]

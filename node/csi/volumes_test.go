@@ -56,17 +56,8 @@ func newMachine(t *testing.T, d *driver, object *storagev1.CSIDriver, others ...
 	}
 	client := fake.NewClientset(append(others, object)...)
 	registry := NewRegistry(RegistryConfig{Client: client, Node: "n", Log: slog.New(slog.DiscardHandler)})
-	ctx, cancel := context.WithCancel(t.Context())
-	ran := make(chan struct{})
-	go func() {
-		registry.Run(ctx)
-		close(ran)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-ran
-	})
-	go registry.Register(ctx, driverName, d.socket, []string{"1.0.0"}) //nolint:errcheck // it waits for a Node
+	assert.Runs(t, registry.Run)
+	go registry.Register(t.Context(), driverName, d.endpoint, []string{"1.0.0"}) //nolint:errcheck // it waits for a Node
 	m := &machine{t: t, driver: d}
 	m.config = Config{
 		Drivers: registry, Client: client, Node: "n", PodsDir: filepath.Join(dir, "pods"), PluginsDir: filepath.Join(dir, "plugins"), Boot: "boot",
@@ -134,8 +125,7 @@ func (m *machine) publishIn(ctx context.Context, pod *v1.Pod, bound *v1.Persiste
 
 func (m *machine) mustPublish(pod *v1.Pod, bound *v1.PersistentVolume) string {
 	m.t.Helper()
-	path := assert.Get(m.publish(pod, bound)).Must(m.t)
-	return path
+	return assert.Get(m.publish(pod, bound)).Must(m.t)
 }
 
 func (m *machine) unpublish(pod *v1.Pod) error {
@@ -161,6 +151,13 @@ func (m *machine) wantNothing() {
 		assert.Empty(m.t, mountsBelow(m.t, dir), "left mounted")
 	}
 	assert.Empty(m.t, m.inUse(), "still in use")
+}
+
+// end takes a pod's volumes away, of which nothing is left then.
+func (m *machine) end(pod *v1.Pod) {
+	m.t.Helper()
+	assert.Must(m.t, m.unpublish(pod))
+	m.wantNothing()
 }
 
 // inUse are the volumes that would be in use if the driver's were attached.
@@ -214,7 +211,7 @@ func TestVolume(t *testing.T) {
 // TestRefusedToStage: what a driver has refused to stage it need not unstage; it has to after an
 // error that may mean that it is still at it, and if it has mounted something all the same (A-CSI-3, A-CSI-7).
 func TestRefusedToStage(t *testing.T) {
-	refuses := func(code codes.Code, mounts bool) func(context.Context, func() error) error {
+	refuses := func(code codes.Code, mounts bool) fault {
 		return func(_ context.Context, do func() error) error {
 			if mounts {
 				_ = do()
@@ -245,7 +242,7 @@ func TestRefusedToStage(t *testing.T) {
 func (m *machine) restartDriver() {
 	m.t.Helper()
 	m.driver.server.Stop()
-	m.driver.serve(m.t)
+	m.driver.start(m.t, m.driver)
 }
 
 // TestBeginsAnew: the driver is not called for what pods have since this boot, by an agent before,
@@ -270,8 +267,7 @@ func TestBeginsAnew(t *testing.T) {
 	m.begin()
 	m.mustPublish(pod, bound)
 	m.wantCalls("Stage", "Publish")
-	assert.Must(t, m.unpublish(pod))
-	m.wantNothing()
+	m.end(pod)
 }
 
 // After lifepod down has unmounted all, the driver is called again for a pod that comes back.
@@ -285,8 +281,7 @@ func TestUnmounted(t *testing.T) {
 	m.begin()
 	m.mustPublish(pod, bound)
 	m.wantCalls("Stage", "Publish")
-	assert.Must(t, m.unpublish(pod))
-	m.wantNothing()
+	m.end(pod)
 }
 
 // TestDevice: a device is published at the kubelet's place, and two pods can have it (A-CSI-8).
@@ -332,8 +327,7 @@ func TestInline(t *testing.T) {
 	}
 	assert.Deep(t, "attributes", want, m.driver.lastPublish().VolumeContext)
 	assert.Empty(t, m.inUse(), "in use")
-	assert.Must(t, m.unpublish(podOf("pod")))
-	m.wantNothing()
+	m.end(podOf("pod"))
 	m.wantOperations("volume_mount false", "volume_unmount false")
 
 	other := newMachine(t, newDriver(t, staging), driverObject(storagev1.CSIDriverSpec{VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}}))
@@ -360,8 +354,7 @@ func TestRepublish(t *testing.T) {
 	m.mustPublish(pod, bound)
 	m.begin()
 	m.mustPublish(pod, bound)
-	got := m.volumes.republished()
-	assert.True(t, slices.Equal(got, []types.UID{pod.UID}), "published again are those of %q", got)
+	assert.Deep(t, "published again are those of", []types.UID{pod.UID}, m.volumes.republished())
 	m.driver.once("Publish", refuses(codes.Internal))
 	again := volumes.CSIRequest{Pod: pod, Bound: bound, Again: true}
 	_, err := m.volumes.Publish(t.Context(), again)
@@ -418,12 +411,10 @@ func TestOnlyOnePod(t *testing.T) {
 	one, two, bound := podOf("one"), podOf("two"), persistent("pv")
 	bound.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
 	m.mustPublish(one, bound)
-	_, err := m.publish(two, bound)
-	assert.Error(t, `MountVolume.SetUp failed for volume "pv" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`, err)
+	assert.Error(t, `MountVolume.SetUp failed for volume "pv" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`, assert.ErrorOf(m.publish(two, bound)))
 	assert.Must(t, m.unpublish(one))
 	m.mustPublish(two, bound)
-	assert.Must(t, m.unpublish(two))
-	m.wantNothing()
+	m.end(two)
 }
 
 // TestNoDriver: a pod waits for its driver, nothing is asked of it, and the pod can go (A-CSI-4).
@@ -434,8 +425,7 @@ func TestNoDriver(t *testing.T) {
 	_, err := m.publish(pod, bound)
 	assert.Error(t, `MountVolume.MountDevice failed for volume "pv" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: `+
 		`driver name other.example.com not found in the list of registered CSI drivers`, err)
-	assert.NoError(t, m.unpublish(pod))
-	m.wantNothing()
+	m.end(pod)
 }
 
 // TestDamagedRecord: a record that can't be read holds up its own volume, and neither the node nor

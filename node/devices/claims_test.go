@@ -164,7 +164,7 @@ func TestClaimsRefused(t *testing.T) {
 	ofGroup.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "g", UID: "g-uid"}}
 	unallocated := claimFor("a", "d", plain)
 	unallocated.Status.Allocation = nil
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		pod   *v1.Pod
 		claim *resourceapi.ResourceClaim
@@ -177,8 +177,7 @@ func TestClaimsRefused(t *testing.T) {
 		{"reserved for a group of pods", plain, ofGroup, "prepare dynamic resources: pod p (p-uid) is not allowed to use ResourceClaim a (a-uid)"},
 		{"not allocated", plain, unallocated, "prepare dynamic resources: ResourceClaim a: not allocated"},
 		{"no driver", plain, claimFor("a", "other", plain), "prepare dynamic resources: DRA driver other is not registered"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			n, d := claimsNewNode(t, test.claim), serve(t, "d", nil)
 			n.register(d)
@@ -247,7 +246,7 @@ func TestPreparedAgain(t *testing.T) {
 // TestDriversAnswers: an answer that is an error, or not about what was asked, fails the
 // preparation, and so the other end (A-DRA-4, A-DRA-9).
 func TestDriversAnswers(t *testing.T) {
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		answer func(results map[string]string) error
 		want   string
 	}{
@@ -255,8 +254,7 @@ func TestDriversAnswers(t *testing.T) {
 		"failed":  {func(r map[string]string) error { r["a-uid"] = "too hot"; return nil }, "%s failed for ResourceClaim a: too hot"},
 		"skipped": {func(r map[string]string) error { delete(r, "a-uid"); return nil }, "%s skipped 1 ResourceClaims"},
 		"unasked": {func(r map[string]string) error { r["x-uid"] = ""; return nil }, "%s returned result for unknown claim UID x-uid"},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			pod := podNamed("p", named("a"))
 			n := claimsNewNode(t, claimFor("a", "d", pod))

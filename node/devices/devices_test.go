@@ -45,8 +45,7 @@ func TestRegister(t *testing.T) {
 func TestAllocate(t *testing.T) {
 	dir := folder(t)
 	n := begin(t, dir, nil)
-	n.plugin("a.sock", nil, "g0", "g1", "g2")
-	n.await(gpu, 3, 3)
+	n.healthy("a.sock", "g0", "g1", "g2")
 	first, second := podOf("first", "2"), podOf("second", "2")
 	got := n.Allocate(t.Context(), first)
 	assert.Require(t, got.Refusal == nil && slices.Equal(got.Given, []v1.ResourceName{gpu}), "A-DEV-5: %+v", got)
@@ -69,8 +68,7 @@ func TestAllocate(t *testing.T) {
 	if got := n.Allocate(t.Context(), second); got.Refusal == nil || !strings.Contains(got.Refusal.Message, "no healthy devices present; cannot allocate unhealthy devices example.com/gpu") {
 		t.Errorf("A-DEV-8: before its plugin is back: %+v", got.Refusal)
 	}
-	n.plugin("b.sock", nil, "g0", "g1", "g2")
-	n.await(gpu, 3, 3)
+	n.healthy("b.sock", "g0", "g1", "g2")
 	assert.Deep(t, "held", []types.UID{"first"}, n.Held())
 	n.Release("first")
 	got = n.Allocate(t.Context(), second)
@@ -80,8 +78,7 @@ func TestAllocate(t *testing.T) {
 // A-DEV-6: later containers get the devices of regular init containers, sidecars keep theirs.
 func TestInitContainers(t *testing.T) {
 	n := begin(t, folder(t), nil)
-	n.plugin("a.sock", nil, "g0", "g1", "g2", "g3")
-	n.await(gpu, 4, 4)
+	n.healthy("a.sock", "g0", "g1", "g2", "g3")
 	pod := podOf("p", "2")
 	sidecar := asking("sidecar", "1")
 	sidecar.RestartPolicy = new(v1.ContainerRestartPolicyAlways)
@@ -107,8 +104,7 @@ func TestPreferredAndPreStart(t *testing.T) {
 	}, "g0", "g1", "g2")
 	n.await(gpu, 3, 3)
 	pod := podOf("p", "2")
-	got := n.Allocate(t.Context(), pod)
-	assert.Require(t, got.Refusal == nil, "%v", got.Refusal)
+	n.given(pod)
 	for range 2 {
 		assert.Equal(t, "/dev/g2 /dev/g0 ", n.has(pod, "main"), "A-DEV-6")
 		assert.Deep(t, "A-DEV-11: told of", []string{"g0", "g2"}, <-f.started)
@@ -160,10 +156,8 @@ func TestLies(t *testing.T) {
 func TestHealth(t *testing.T) {
 	n := begin(t, folder(t), func(c *Config) { c.Timeouts.Stopped = 200 * time.Millisecond })
 	assert.True(t, !n.KnewNode(), "A-DEV-4: a machine that is new is known")
-	f := n.plugin("a.sock", nil, "g0", "g1")
-	n.await(gpu, 2, 2)
-	got := n.Allocate(t.Context(), podOf("p", "1"))
-	assert.Require(t, got.Refusal == nil, "%v", got.Refusal)
+	f := n.healthy("a.sock", "g0", "g1")
+	n.given(podOf("p", "1"))
 	f.lists <- append(devicesOf(api.Unhealthy, "g0"), devicesOf(api.Healthy, "g1")...)
 	n.await(gpu, 2, 1)
 	uid := <-n.health
@@ -177,10 +171,8 @@ func TestHealth(t *testing.T) {
 	capacity, _ := n.Capacity()
 	assert.True(t, len(capacity) == 1, "A-DEV-4: capacity %v, want 0", capacity)
 	assert.True(t, n.KnewNode() && n.has(podOf("p", "1"), "main") == "/dev/g0 ", "A-DEV-10: a container whose plugin is away has no devices")
-	n.plugin("b.sock", nil, "g0")
-	n.await(gpu, 1, 1)
-	uid = <-n.health
-	assert.True(t, uid == "p", "A-DEV-3: %s is told that its device is healthy again", uid)
+	n.healthy("b.sock", "g0")
+	assert.Equal(t, "p", <-n.health, "A-DEV-3: told that its device is healthy again")
 	for want, pod := range map[v1.ResourceHealthStatus]types.UID{v1.ResourceHealthStatusHealthy: "p", "": "without"} {
 		var got v1.ResourceHealthStatus
 		for _, list := range n.Health(podOf(pod, "1")) {
@@ -238,11 +230,9 @@ func TestSeveralPluginsOfAResource(t *testing.T) {
 // A plugin that begins anew at its socket takes its own place, also if its end was not noticed yet (A-DEV-2).
 func TestRegistersAgain(t *testing.T) {
 	n := begin(t, folder(t), nil)
-	f := n.plugin("a.sock", nil, "g0")
-	n.await(gpu, 1, 1)
+	f := n.healthy("a.sock", "g0")
 	assert.Must(t, os.Remove(filepath.Join(n.Config.Dir, "a.sock")))
-	n.plugin("a.sock", nil, "g0", "g1")
-	n.await(gpu, 2, 2)
+	n.healthy("a.sock", "g0", "g1")
 	f.server.Stop()
 	got := n.Allocate(t.Context(), podOf("p", "2"))
 	assert.True(t, got.Refusal == nil, "A-DEV-2: %+v", got.Refusal)
@@ -291,4 +281,48 @@ func TestInUse(t *testing.T) {
 		}
 	}
 	assert.Deep(t, "A-DRA-13: asked", want, asked)
+}
+
+// A-DEV-11: a container whose devices are not known any more gets some before it is created; if it can't,
+// it is not, and nothing is taken.
+func TestNotKnownAnyMore(t *testing.T) {
+	dir := folder(t)
+	n := begin(t, dir, nil)
+	n.healthy("a.sock", "g0", "g1")
+	n.given(podOf("p", "1"))
+	n.stop()
+	assert.Must(t, os.WriteFile(n.path(), []byte("damaged"), 0o600))
+	n = begin(t, dir, nil)
+	n.healthy("b.sock", "g0", "g1")
+	assert.NoError(t, assert.ErrorOf(os.Stat(n.path()+".damaged")), "B-RST-18: the damaged checkpoint is not kept")
+	assert.Equal(t, "/dev/g0 /dev/g1 ", n.has(podOf("p", "2"), "main"), "A-DEV-11")
+	late := podOf("late", "1")
+	assert.ErrorContains(t, "requested number of devices unavailable", assert.ErrorOf(n.Assigned(t.Context(), late, &late.Spec.Containers[0])), "A-DEV-11: a container is created without its devices")
+	n.Release("p")
+	assert.Equal(t, "/dev/g0 ", n.has(late, "main"), "A-DEV-11")
+}
+
+// A-DEV-8: what can't be written down is not given.
+func TestCheckpointFails(t *testing.T) {
+	dir := folder(t)
+	n := begin(t, dir, nil)
+	assert.Must(t, os.MkdirAll(filepath.Join(n.path(), "in the way"), 0o700))
+	n.healthy("a.sock", "g0")
+	got := n.Allocate(t.Context(), podOf("p", "1"))
+	const want = `Allocate failed due to failed to write checkpoint file "kubelet_internal_checkpoint": `
+	assert.True(t, got.Refusal != nil && strings.HasPrefix(got.Refusal.Message, want) && len(n.Held()) == 0,
+		"A-DEV-8: refusal %+v, held %v", got.Refusal, n.Held())
+}
+
+// A-DEV-8: a plugin that wants to be asked which devices are best, and fails then, gives none.
+func TestPreferenceFails(t *testing.T) {
+	n := begin(t, folder(t), nil)
+	n.plugin("a.sock", func(f *devicesFake) {
+		f.options, f.silent = &api.DevicePluginOptions{GetPreferredAllocationAvailable: true}, true
+	}, "g0", "g1")
+	n.await(gpu, 2, 2)
+	got := n.Allocate(t.Context(), podOf("p", "1"))
+	const want = "Allocate failed due to device plugin GetPreferredAllocation rpc failed with err: rpc error: "
+	assert.True(t, got.Refusal != nil && strings.HasPrefix(got.Refusal.Message, want) && len(n.Held()) == 0,
+		"A-DEV-8: refusal %+v, held %v", got.Refusal, n.Held())
 }

@@ -45,22 +45,11 @@ func begin(t *testing.T, dir string, change func(*Config)) *node {
 	}
 	n.Devices = New(config)
 	serve := assert.Get(n.Listen()).Must(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 2)
-	go func() { ended <- serve(ctx) }()
-	go func() { n.Run(ctx); ended <- nil }()
-	stopped := false
+	unserved, stopped := assert.Serves(t, serve), assert.Runs(t, n.Run)
 	n.stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		for range 2 {
-			assert.NoError(t, <-ended)
-		}
+		unserved()
+		stopped()
 	}
-	t.Cleanup(n.stop)
 	return n
 }
 
@@ -139,6 +128,21 @@ func (n *node) plugin(socket string, change func(*devicesFake), ids ...string) *
 	f.lists <- devicesOf(api.Healthy, ids...)
 	assert.Must(n.t, n.register(&api.RegisterRequest{Version: api.Version, Endpoint: socket, ResourceName: gpu}))
 	return f
+}
+
+// healthy begins a plugin, and waits until the node has its devices.
+func (n *node) healthy(socket string, ids ...string) *devicesFake {
+	n.t.Helper()
+	f := n.plugin(socket, nil, ids...)
+	n.await(gpu, int64(len(ids)), int64(len(ids)))
+	return f
+}
+
+// given admits a pod that has to get its devices.
+func (n *node) given(pod *v1.Pod) {
+	n.t.Helper()
+	got := n.Allocate(n.t.Context(), pod)
+	assert.Require(n.t, got.Refusal == nil, "%v", got.Refusal)
 }
 
 func (n *node) register(request *api.RegisterRequest) error {

@@ -105,11 +105,7 @@ func TestMoves(t *testing.T) {
 			return shared
 		}})
 		c.Known = func(uid types.UID) bool { return uid != "foreign" }
-		ctx, end := context.WithCancel(t.Context())
-		var ended sync.WaitGroup
-		ended.Go(func() { c.Run(ctx) })
-		defer ended.Wait()
-		defer end()
+		assert.Runs(t, c.Run)
 		runtime.want(t, "at the start", map[string]string{"old": "0-7", "right": "0-7", "foreign": "5"}, 1)
 
 		share(0, 4, 5, 6, 7)

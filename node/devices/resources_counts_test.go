@@ -99,10 +99,8 @@ func TestCounts(t *testing.T) {
 	c := &counts{}
 	n := begin(t, folder(t), func(config *Config) { config.Counts = c })
 	assert.Fails(t, n.register(&api.RegisterRequest{Version: "v1alpha", ResourceName: gpu}), "a plugin of another version registers")
-	n.plugin("a.sock", nil, "g0")
-	n.await(gpu, 1, 1)
-	got := n.Allocate(t.Context(), podOf("first", "1"))
-	assert.Require(t, got.Refusal == nil, "%v", got.Refusal)
+	n.healthy("a.sock", "g0")
+	n.given(podOf("first", "1"))
 	want := (counts{gpu + " registers", gpu + " registers", gpu + " allocated true"})
 	assert.True(t, slices.Equal(*c, want), "A-DEV-16: counted %q", *c)
 }

@@ -38,12 +38,7 @@ func TestSlicesOfDriversThatAreGone(t *testing.T) {
 			return true, nil, nil
 		})
 		s := &slicesOf{client: client, node: "n", log: slog.New(slog.DiscardHandler), pending: map[string]context.CancelFunc{}}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			s.run(ctx, func(name string) { s.driver(name, false) })
-		}()
+		assert.Runs(t, func(ctx context.Context) { s.run(ctx, func(name string) { s.driver(name, false) }) })
 		want := func(after time.Duration, want ...string) {
 			t.Helper()
 			time.Sleep(after)
@@ -65,8 +60,6 @@ func TestSlicesOfDriversThatAreGone(t *testing.T) {
 		want(29*time.Second, left)
 		want(2*time.Second, left, lost)
 		want(time.Hour, left, lost)
-		cancel()
-		<-ended
 	})
 }
 

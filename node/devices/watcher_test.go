@@ -97,20 +97,14 @@ type pluginsNode struct {
 
 func pluginsNewNode(t *testing.T) *pluginsNode {
 	n := &pluginsNode{t: t, folder: filepath.Join(t.TempDir(), "r"), calls: make(chan string, 100)}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- NewPluginWatcher(n.folder, map[string]PluginHandler{registerapi.CSIPlugin: n}, slog.New(slog.DiscardHandler)).Run(ctx)
-	}()
 	t.Cleanup(func() {
-		stop()
-		assert.NoError(t, <-ended)
 		select {
 		case call := <-n.calls:
 			t.Errorf("unexpected %s", call)
 		default:
 		}
 	})
+	assert.Serves(t, NewPluginWatcher(n.folder, map[string]PluginHandler{registerapi.CSIPlugin: n}, slog.New(slog.DiscardHandler)).Run)
 	return n
 }
 

@@ -1,7 +1,6 @@
 package groups
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -41,8 +40,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	kinds := map[schema.GroupVersionResource]string{jobSets: "JobSetList"}
 	w := &world{client: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds)}
-	all, err := newJobSets(w.client, slog.New(slog.DiscardHandler))
-	assert.Must(t, err)
+	all := assert.Get(newJobSets(w.client, slog.New(slog.DiscardHandler))).Must(t)
 	w.JobSets = all
 	return w
 }
@@ -52,11 +50,7 @@ func bubble(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		var run sync.WaitGroup
-		run.Go(func() { w.Run(ctx) })
-		defer run.Wait()
-		defer cancel()
+		assert.Runs(t, w.Run)
 		test(t, w)
 	})
 }

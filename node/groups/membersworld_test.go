@@ -197,10 +197,7 @@ func (n *crowdNode) begin(way transport.Way) {
 	}
 	groups, pod, says := n.Groups, n.pod, n.says()
 	n.mu.Unlock()
-	ctx, cancel := context.WithCancel(n.crowd.Context())
-	var running sync.WaitGroup
-	running.Go(func() { groups.Members.Run(ctx) })
-	n.end = func() { cancel(); running.Wait() }
+	n.end = assert.Runs(n.crowd, groups.Members.Run)
 	groups.Members.join(pod, says, func(seen lifecycle.GroupSeen) { go n.sees(seen) })
 }
 

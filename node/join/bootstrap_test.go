@@ -55,14 +55,12 @@ func TestRequest(t *testing.T) {
 	first := assert.Get(testConnection("n1").certify(t.Context(), client, key)).Must(t)
 	spec := requests[0].Spec
 	assert.Equal(t, "kubernetes.io/kube-apiserver-client-kubelet", spec.SignerName, "signer")
-	want := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
-	assert.Deep(t, "usages", want, spec.Usages)
+	assert.Deep(t, "usages", []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}, spec.Usages)
 	block, _ := pem.Decode(spec.Request)
 	parsed := assert.Get(x509.ParseCertificateRequest(block.Bytes)).Must(t)
 	assert.Equal(t, "CN=system:node:n1,O=system:nodes", parsed.Subject.String(), "subject")
 
-	again, err := keyOf(file) // killed: the key is still there
-	assert.Must(t, err)
+	again := assert.Get(keyOf(file)).Must(t) // killed: the key is still there
 	second := assert.Get(testConnection("n1").certify(t.Context(), client, again)).Must(t)
 	assert.Deep(t, "another certificate", string(first), string(second))
 }
@@ -114,6 +112,5 @@ func TestHalfAKey(t *testing.T) {
 	key := assert.Get(keyOf(file)).Must(t)
 	assert.True(t, isKey(key), "no key: %q", key)
 	info := assert.Get(os.Stat(file)).Must(t)
-	got := info.Mode().Perm()
-	assert.True(t, got == 0o600, "mode %o", got)
+	assert.Equal(t, 0o600, info.Mode().Perm(), "mode")
 }

@@ -41,8 +41,7 @@ func newAuthority(t *testing.T) *authority {
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
-	key := assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
-	return key
+	return assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
 }
 
 func (a *authority) pem() []byte {

@@ -1,7 +1,6 @@
 package join
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -68,14 +67,6 @@ func expect(t *testing.T, c *Connection, want string) {
 	assert.Equal(t, want, pair.Leaf.Subject.CommonName, "to other nodes")
 }
 
-func run(t *testing.T, c *Connection) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
-}
-
 func options(dir string) Options {
 	return Options{Kubeconfig: filepath.Join(dir, "kubelet.conf"), CertDir: filepath.Join(dir, "pki"), NodeName: "n1"}
 }
@@ -98,7 +89,7 @@ func TestFilesAreTakenUp(t *testing.T) {
 	expect(t, c, "system:node:n1")
 	got := time.Until(c.Expires())
 	assert.True(t, got >= 50*time.Minute && got <= time.Hour, "expires in %s", got)
-	run(t, c)
+	assert.Runs(t, c.Run)
 	assert.Must(t, os.Symlink("second.pem", link+".new"))
 	assert.Must(t, os.Rename(link+".new", link))
 	log.await(t, taken)
@@ -155,7 +146,7 @@ func TestExpiredCertificate(t *testing.T) {
 	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: expired, ClientKeyData: expired}))
 	c := assert.Get(Join(o)).Must(t)
 	assert.Fails(t, assert.ErrorOf(ask(t, c)), "the server took an expired certificate")
-	run(t, c)
+	assert.Runs(t, c.Run)
 	renewed := ca.sign("system:node:n1", inAnHour())
 	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: renewed, ClientKeyData: renewed}))
 	log.await(t, taken)
@@ -173,7 +164,7 @@ func TestKubeconfigAppears(t *testing.T) {
 	replace(t, o.BootstrapKubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{Token: "t"}))
 	c := assert.Get(Join(o)).Must(t)
 	assert.ErrorIs(t, ErrNotJoined, assert.ErrorOf(ask(t, c)), "before")
-	run(t, c)
+	assert.Runs(t, c.Run)
 	log.await(t, "no certificate for the node yet")
 	pair := ca.sign("system:node:n1", inAnHour())
 	replace(t, o.Kubeconfig, kubeconfig(t, server.URL, ca.pem(), clientcmdapi.AuthInfo{ClientCertificateData: pair, ClientKeyData: pair}))

@@ -31,13 +31,6 @@ func served(t *testing.T, s *Serving, client *tls.Config) (*x509.Certificate, er
 	return connection.ConnectionState().PeerCertificates[0], nil
 }
 
-func runServing(t *testing.T, s *Serving) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() { defer close(done); s.Run(t.Context()) }()
-	t.Cleanup(func() { <-done })
-}
-
 func expectServed(t *testing.T, s *Serving, want string) {
 	t.Helper()
 	leaf := assert.Get(served(t, s, &tls.Config{})).Must(t)
@@ -50,8 +43,7 @@ func TestSelfSigned(t *testing.T) {
 	o := ServingOptions{Kubelet: &kubeletconfig.KubeletConfiguration{}, CertDir: dir, NodeName: "n1", Hostname: "host-1"}
 	leafOfNew := func() *x509.Certificate {
 		s := assert.Get(NewServing(o)).Must(t)
-		leaf := assert.Get(served(t, s, &tls.Config{})).Must(t)
-		return leaf
+		return assert.Get(served(t, s, &tls.Config{})).Must(t)
 	}
 	first := leafOfNew()
 	assert.Deep(t, "", []string{"host-1"}, first.DNSNames)
@@ -82,7 +74,7 @@ func TestServingFilesAreTakenUp(t *testing.T) {
 		Kubelet: &kubeletconfig.KubeletConfiguration{TLSCertFile: pem, TLSPrivateKeyFile: pem, TLSMinVersion: "VersionTLS13"},
 		CertDir: t.TempDir(),
 	})).Must(t)
-	runServing(t, s)
+	assert.Runs(t, s.Run)
 	expectServed(t, s, "old")
 	assert.Must(t, os.Symlink("..2", data+".new"))
 	assert.Must(t, os.Rename(data+".new", data))

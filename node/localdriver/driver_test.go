@@ -71,10 +71,8 @@ func (m *machine) use(id string, block bool) (target string) {
 	target = filepath.Join(m.dir, "target-"+id)
 	assert.Must(m.t, os.MkdirAll(m.staging(id), 0o750))
 	m.t.Cleanup(func() { m.stopUsing(id) })
-	_, err := m.NodeStageVolume(m.t.Context(), &csi.NodeStageVolumeRequest{VolumeId: m.id(id), StagingTargetPath: m.staging(id), VolumeCapability: writer(block)})
-	assert.Must(m.t, err)
-	_, err = m.NodePublishVolume(m.t.Context(), &csi.NodePublishVolumeRequest{VolumeId: m.id(id), StagingTargetPath: m.staging(id), TargetPath: target, VolumeCapability: writer(block)})
-	assert.Must(m.t, err)
+	assert.Must(m.t, assert.ErrorOf(m.NodeStageVolume(m.t.Context(), &csi.NodeStageVolumeRequest{VolumeId: m.id(id), StagingTargetPath: m.staging(id), VolumeCapability: writer(block)})))
+	assert.Must(m.t, assert.ErrorOf(m.NodePublishVolume(m.t.Context(), &csi.NodePublishVolumeRequest{VolumeId: m.id(id), StagingTargetPath: m.staging(id), TargetPath: target, VolumeCapability: writer(block)})))
 	return target
 }
 
@@ -102,8 +100,7 @@ func (m *machine) detached(id string) {
 
 func (m *machine) expand(id string, size int64) {
 	m.t.Helper()
-	_, err := m.ControllerExpandVolume(m.t.Context(), &csi.ControllerExpandVolumeRequest{VolumeId: m.id(id), CapacityRange: &csi.CapacityRange{RequiredBytes: size}})
-	assert.Must(m.t, err)
+	assert.Must(m.t, assert.ErrorOf(m.ControllerExpandVolume(m.t.Context(), &csi.ControllerExpandVolumeRequest{VolumeId: m.id(id), CapacityRange: &csi.CapacityRange{RequiredBytes: size}})))
 }
 
 // snapshot is the source of a volume that is made from it.
@@ -145,8 +142,7 @@ func TestClaimedSizeIsTheLimit(t *testing.T) {
 	info, err := os.Stat(target)
 	assert.True(t, err == nil && info.Mode().Perm() == 0o777, "root of a new volume: %v (%v)", info.Mode(), err)
 	write(t, filepath.Join(target, "some"), make([]byte, 16*megabyte))
-	err = os.WriteFile(filepath.Join(target, "more"), make([]byte, 32*megabyte), 0o600)
-	assert.ErrorIs(t, unix.ENOSPC, err, "writing more than was claimed")
+	assert.ErrorIs(t, unix.ENOSPC, os.WriteFile(filepath.Join(target, "more"), make([]byte, 32*megabyte), 0o600), "writing more than was claimed")
 }
 
 // What pods change of the root of a volume stays when it is mounted again.

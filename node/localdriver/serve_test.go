@@ -4,8 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
-	"slices"
-	"sync"
+	"strings"
 	"testing"
 
 	csispec "github.com/container-storage-interface/spec/lib/go/csi"
@@ -43,18 +42,11 @@ func TestServe(t *testing.T) {
 	m := newMachine(t)
 	folder := filepath.Join(t.TempDir(), "plugins_registry")
 	heard := registered{endpoint: make(chan string, 1)}
-	ctx, end := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer end()
-	running.Go(func() {
-		assert.NoError(t, devices.NewPluginWatcher(folder, map[string]devices.PluginHandler{devices.VolumePlugin: heard}, slog.New(slog.DiscardHandler)).Run(ctx))
-	})
-	served := make(chan error, 1)
-	go func() { served <- m.Serve(ctx, filepath.Join(folder, "local.sock")) }()
+	assert.Serves(t, devices.NewPluginWatcher(folder, map[string]devices.PluginHandler{devices.VolumePlugin: heard}, slog.New(slog.DiscardHandler)).Run)
+	end := assert.Serves(t, func(ctx context.Context) error { return m.Serve(ctx, filepath.Join(folder, "local.sock")) })
 	connection := assert.Get(grpc.NewClient("unix:"+<-heard.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))).Must(t)
 	defer func() { _ = connection.Close() }()
-	info, err := csispec.NewNodeClient(connection).NodeGetInfo(ctx, &csispec.NodeGetInfoRequest{})
+	info, err := csispec.NewNodeClient(connection).NodeGetInfo(t.Context(), &csispec.NodeGetInfoRequest{})
 	assert.True(t, err == nil && info.GetNodeId() == "node-a" && info.GetAccessibleTopology().GetSegments()[TopologyKey] == "node-a",
 		"node: %v (%v)", info, err)
 	from, done := m.create("a", 16*megabyte, true, nil), make(chan struct{})
@@ -63,7 +55,6 @@ func TestServe(t *testing.T) {
 		close(done)
 	})
 	end()
-	assert.NoError(t, <-served)
 	select {
 	case <-done:
 	default:
@@ -89,12 +80,51 @@ func TestUnused(t *testing.T) {
 	}
 	m.create("a", 16*megabyte, false, nil)
 	m.create("b", 16*megabyte, true, nil)
-	got := unused()
-	assert.True(t, slices.Equal(got, []string{"node-a:a", "node-a:b"}), "unused at first: %q", got)
+	assert.Deep(t, "unused at first", []string{"node-a:a", "node-a:b"}, unused())
 	m.use("a", false)
 	m.use("b", true)
 	m.create("c", 16*megabyte, false, m.snapshot("s", "a"))
 	m.restart()
-	got = unused()
-	assert.True(t, slices.Equal(got, []string{"node-a:c"}), "unused then: %q, want the copy", got)
+	assert.Deep(t, "unused then, the copy", []string{"node-a:c"}, unused())
+}
+
+// Names that are no names of files have IDs that are.
+func TestNames(t *testing.T) {
+	m := newMachine(t)
+	for _, name := range []string{"../../etc", ".new-a", "A", "ä", "name with / and \x00", strings.Repeat("n", 128)} {
+		v := m.create(name, 16*megabyte, true, nil)
+		local, err := m.local("volume", v.GetVolumeId())
+		if again := m.create(name, 16*megabyte, true, nil); again.GetVolumeId() != v.GetVolumeId() || err != nil || len(v.GetVolumeId()) > 128 || filepath.Base(local) != local {
+			t.Errorf("%q has the IDs %q and %q (%v)", name, v.GetVolumeId(), again.GetVolumeId(), err)
+		}
+	}
+	assert.Equal(t, 6, len(m.volumes.list()), "volumes")
+	for _, id := range []string{"..", "../volumes/a", "a/b"} {
+		assert.NoError(t, assert.ErrorOf(m.DeleteVolume(t.Context(), &csispec.DeleteVolumeRequest{VolumeId: ID("node-a", id)})), "delete ", id, ", which is none")
+	}
+}
+
+// An ID says on which node its volume is, to which calls for it are sent. Another node says
+// that it is none of its own, and a deletion there is no success.
+func TestOtherNode(t *testing.T) {
+	m := newMachine(t)
+	id := m.create("a", 16*megabyte, true, nil).GetVolumeId()
+	node, err := NodeOf(id)
+	assert.True(t, id == ID("node-a", "a") && node == "node-a" && err == nil, "ID %q is of node %q (%v)", id, node, err)
+	other := ID("node-b", "a")
+	_, deleted := m.DeleteVolume(t.Context(), &csispec.DeleteVolumeRequest{VolumeId: other})
+	_, expanded := m.ControllerExpandVolume(t.Context(), &csispec.ControllerExpandVolumeRequest{VolumeId: other, CapacityRange: &csispec.CapacityRange{}})
+	_, staged := m.NodeStageVolume(t.Context(), &csispec.NodeStageVolumeRequest{VolumeId: other, StagingTargetPath: t.TempDir(), VolumeCapability: writer(true)})
+	_, snapshot := m.CreateSnapshot(t.Context(), &csispec.CreateSnapshotRequest{Name: "s", SourceVolumeId: other})
+	_, cloned := m.CreateVolume(t.Context(), &csispec.CreateVolumeRequest{Name: "c", VolumeCapabilities: []*csispec.VolumeCapability{writer(true)}, VolumeContentSource: &csispec.VolumeContentSource{
+		Type: &csispec.VolumeContentSource_Volume{Volume: &csispec.VolumeContentSource_VolumeSource{VolumeId: other}},
+	}})
+	for call, err := range map[string]error{"CreateVolume": cloned, "DeleteVolume": deleted, "ControllerExpandVolume": expanded, "NodeStageVolume": staged, "CreateSnapshot": snapshot} {
+		assert.True(t, status.Code(err) == codes.NotFound && strings.Contains(err.Error(), `is on node "node-b"`),
+			"%s of a volume of another node: %v", call, err)
+	}
+	for _, none := range []string{"a", ":a", "node-a:", ""} {
+		node, err := NodeOf(none)
+		assert.True(t, err != nil, "%q is of node %q", none, node)
+	}
 }

@@ -72,8 +72,7 @@ func TestEphemeralClaim(t *testing.T) {
 		claim := newClaim("pod-p1-scratch", func(c *v1.PersistentVolumeClaim) {
 			c.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "pod-p1", UID: owner, Controller: new(true)}}
 		})
-		_, err := newWorld(t, claim, newVolume("claim-1")).PersistentVolume(t.Context(), newPod("p1"), volume)
-		assert.Error(t, want, err, "owned by ", owner)
+		assert.Error(t, want, assert.ErrorOf(newWorld(t, claim, newVolume("claim-1")).PersistentVolume(t.Context(), newPod("p1"), volume)), "owned by ", owner)
 	}
 }
 

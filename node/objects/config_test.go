@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	base := provider1("p")
 	token := func(text string) string { return head + "providers:\n" + base + "  tokenAttributes: " + text + "\n" }
-	tests := []struct{ name, text, want string }{
+	for _, tc := range []struct{ name, text, want string }{
 		{"another kind", "kind: Pod\napiVersion: v1\n", `it is "Pod" of "v1", want CredentialProviderConfig of one of`},
 		{"an unknown field", head + "providers:\n" + base + "  matchImage: x\n", `unknown field "matchImage"`},
 		{"no YAML", head + "providers:\n- name: p\n  matchImages: [a]\n apiVersion: v1\n", "line 6: YAML syntax: did not find expected key"},
@@ -70,8 +70,7 @@ func TestReadRefuses(t *testing.T) {
 		{"keys without need", token("{serviceAccountTokenAudience: a, requireServiceAccount: false, cacheType: Token, requiredServiceAccountAnnotationKeys: [k]}"), "requireServiceAccount cannot be false when requiredServiceAccountAnnotationKeys is set"},
 		{"keys twice", token("{serviceAccountTokenAudience: a, requireServiceAccount: true, cacheType: Token, requiredServiceAccountAnnotationKeys: [k], optionalServiceAccountAnnotationKeys: [k]}"), "annotation keys cannot be both required and optional"},
 		{"a token of the old API", strings.Replace(token("{serviceAccountTokenAudience: a, requireServiceAccount: true, cacheType: Token}"), "k8s.io/v1\n  match", "k8s.io/v1beta1\n  match", 1), "tokenAttributes is only supported for credentialprovider.kubelet.k8s.io/v1 API version"},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := write(t, t.TempDir(), "config.yaml", tc.text)
 			_, err := ReadCredentialProviders(path)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,12 @@ type world struct {
 	changes []string // what Changed said
 	watches int      // begun so far
 	open    int      // of them
+}
+
+// inWorld runs a test in virtual time, with a world of these objects.
+func inWorld(t *testing.T, test func(t *testing.T, w *world), objects ...runtime.Object) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t, objects...)) })
 }
 
 func newWorld(t *testing.T, objects ...runtime.Object) *world {

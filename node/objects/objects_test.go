@@ -37,8 +37,7 @@ func (w *world) create(t *testing.T, c *v1.ConfigMap) {
 
 // TestChangesAreReported: A-VOL-5, each pod that uses an object hears of its changes at once.
 func TestChangesAreReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("other", "a", "x"), newSecret("cred", "k", "s"))
+	inWorld(t, func(t *testing.T, w *world) {
 		w.Register(newPod("p1", inConfigMap("conf"), inSecret("cred")))
 		w.Register(newPod("p2", inConfigMap("conf")))
 		w.Register(newPod("p3", inConfigMap("other")))
@@ -58,13 +57,12 @@ func TestChangesAreReported(t *testing.T) {
 		w.update(t, labelled)
 		changes := w.hears()
 		assert.True(t, changes == nil, "a label is nothing that containers see, but told %q", changes)
-	})
+	}, newConfigMap("conf", "a", "1"), newConfigMap("other", "a", "x"), newSecret("cred", "k", "s"))
 }
 
 // TestMissing: a pod that waits for a missing object hears when it is there.
 func TestMissing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w *world) {
 		w.Register(withVariable("p1", "conf"))
 		_, err := w.ConfigMap("ns", "conf")
 		assert.True(t, apierrors.IsNotFound(err) && err.Error() == `configmap "conf" not found`, "A-ENV-5 error = %v", err)
@@ -81,8 +79,7 @@ func TestMissing(t *testing.T) {
 // TestAway: while the API server is away, what was known is given out; what was
 // not is an error, and the pod hears when it is over.
 func TestAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("late", "a", "2"))
+	inWorld(t, func(t *testing.T, w *world) {
 		w.Register(newPod("p1", inConfigMap("conf")))
 		assert.Equal(t, "1", read(w, "conf"), "conf")
 		w.setAway(true)
@@ -100,7 +97,7 @@ func TestAway(t *testing.T) {
 		time.Sleep(time.Minute + time.Second) // the longest pause between two attempts, with its jitter
 		assert.Deep(t, "told", []string{"p2: ConfigMap late is there"}, w.hears())
 		assert.Equal(t, "2", read(w, "late"), "late")
-	})
+	}, newConfigMap("conf", "a", "1"), newConfigMap("late", "a", "2"))
 }
 
 // TestWatchesEnd: with the last pod that uses the object, with an immutable one,
@@ -140,25 +137,23 @@ func (w *world) entries() map[objectName]*entry { return w.Objects.watches.entri
 // TestIdleAndAway: a container that starts again while the API server is away gets
 // the variables that were known.
 func TestIdleAndAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newConfigMap("vars", "a", "v"))
+	inWorld(t, func(t *testing.T, w *world) {
 		w.Register(withVariable("p1", "vars"))
 		assert.Equal(t, "v", read(w, "vars"), "vars")
 		time.Sleep(idleAfter + time.Second)
 		w.setAway(true)
 		assert.Equal(t, "v", read(w, "vars"), "vars")
-	})
+	}, newConfigMap("vars", "a", "v"))
 }
 
 // TestRegisterAgain: a debug container brings references, and a pod that changed loses some.
 func TestRegisterAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newConfigMap("conf", "a", "1"), newConfigMap("debug", "a", "2"))
+	inWorld(t, func(t *testing.T, w *world) {
 		w.Register(newPod("p1", inConfigMap("conf")))
 		w.Register(newPod("p1", inConfigMap("debug")))
 		assert.Equal(t, "2", read(w, "debug"), "debug")
 		assert.Equal(t, `object "ns"/"conf" not registered`, read(w, "conf"), "conf")
-	})
+	}, newConfigMap("conf", "a", "1"), newConfigMap("debug", "a", "2"))
 }
 
 func TestReferences(t *testing.T) {

@@ -86,7 +86,7 @@ func TestLogins(t *testing.T) {
 func TestCache(t *testing.T) {
 	auth := `"*.r.io":{"username":"u","password":"p"}`
 	pulls := []string{"eu.r.io/a", "eu.r.io/a", "eu.r.io/b", "us.r.io/a"}
-	tests := []struct {
+	for _, tc := range []struct {
 		name, key, duration string
 		defaultDuration     time.Duration
 		want                int
@@ -98,8 +98,7 @@ func TestCache(t *testing.T) {
 		{"not at all, the plugin says", "Global", "0s", time.Hour, 4},
 		{"not at all by default", "Global", "", 0, 4},
 		{"a key that is none is no answer", "Pod", "", time.Hour, 4},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n := nodeWith(t, response(tc.key, tc.duration, auth), nil, func(p *config.CredentialProvider) {
 				p.DefaultCacheDuration.Duration = tc.defaultDuration
@@ -116,15 +115,14 @@ func TestCache(t *testing.T) {
 // TestPluginFails: what is wrong is reported in one line, the answer itself never,
 // and the pull goes on without.
 func TestPluginFails(t *testing.T) {
-	tests := []struct{ name, answer, want string }{
+	for _, tc := range []struct{ name, answer, want string }{
 		{"an exit code", "echo no network >&2; exit 3", "exit status 3: no network"},
 		{"an answer that is none", "echo secret", "error decoding credential provider plugin response from stdout"},
 		{"another version", `echo '{"kind":"CredentialProviderResponse","apiVersion":"v1"}'`, "did not match expected apiVersion:credentialprovider.kubelet.k8s.io/v1, actual apiVersion:v1"},
 		{"another kind", `echo '{"kind":"Secret","apiVersion":"credentialprovider.kubelet.k8s.io/v1"}'`, `unexpected Kind: \"Secret\"`},
 		{"a flood", "head -c 2000000 /dev/zero", "it answered more than 1048576 bytes"},
 		{"a child that stays", "sleep 1000 & sleep 1000", "context deadline exceeded"},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n := nodeWith(t, tc.answer, nil, unchanged)
 			n.list[0].plugin.timeout = 200 * time.Millisecond
@@ -187,7 +185,7 @@ func withToken(by config.ServiceAccountTokenCacheType, require bool, keys ...str
 // and what it gives belongs to that account.
 func TestTokens(t *testing.T) {
 	auth := response("Registry", "", `"*.r.io":{"username":"u","password":"p"}`)
-	tests := []struct {
+	for _, tc := range []struct {
 		name   string
 		change func(*config.CredentialProvider)
 		pods   []*v1.Pod
@@ -201,8 +199,7 @@ func TestTokens(t *testing.T) {
 		{"an account that is gone", withToken("Token", true), []*v1.Pod{podOf("a", "gone")}, nil},
 		{"a pod without one that is needed", withToken("Token", true), []*v1.Pod{podOf("a", "")}, nil},
 		{"a pod without one", withToken("Token", false), []*v1.Pod{podOf("a", "")}, []string{""}},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n := nodeWith(t, auth, &accounts{}, tc.change)
 			for _, pod := range tc.pods {

@@ -21,8 +21,7 @@ var (
 
 func policy(t *testing.T, name string, preloaded ...string) PullPolicy {
 	t.Helper()
-	p := assert.Get(NewPullPolicy(kubelet.ImagePullCredentialsVerificationPolicy(name), preloaded)).Must(t)
-	return p
+	return assert.Get(NewPullPolicy(kubelet.ImagePullCredentialsVerificationPolicy(name), preloaded)).Must(t)
 }
 
 func open(t *testing.T, root string, p PullPolicy, present ...images.Image) *PullRecords {
@@ -47,7 +46,7 @@ const app, id = "r.io/app:1", "sha256:1"
 // TestMustPull: A-IMG-8, after a pull with one credential, by pods with others.
 func TestMustPull(t *testing.T) {
 	first, robot := pullsecretSecret("first", "h1"), account("robot")
-	tests := []struct {
+	for _, tc := range []struct {
 		name   string
 		by     *images.Source
 		image  string
@@ -66,8 +65,7 @@ func TestMustPull(t *testing.T) {
 		{"the same service account", &robot, app, []images.Source{account("robot")}, false},
 		{"another service account", &robot, app, []images.Source{account("other")}, true},
 		{"a secret where it was a service account", &robot, app, []images.Source{first}, true},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			root := t.TempDir()
 			r := open(t, root, policy(t, ""))
@@ -82,7 +80,7 @@ func TestMustPull(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	tests := []struct {
+	for _, tc := range []struct {
 		policy            PullPolicy
 		preloaded, pulled bool // whether it must be pulled by a pod without credentials
 	}{
@@ -92,8 +90,7 @@ func TestPolicies(t *testing.T) {
 		{policy(t, "NeverVerifyAllowlistedImages", "r.io/*"), false, false},
 		{policy(t, "NeverVerifyAllowlistedImages", "r.io/ap"), true, true},
 		{policy(t, "AlwaysVerify"), true, true},
-	}
-	for _, tc := range tests {
+	} {
 		r, first := open(t, t.TempDir(), tc.policy), pullsecretSecret("first", "h1")
 		assert.Equal(t, tc.preloaded, r.MustPull(app, id, of()), "A-IMG-8 %v: preloaded must be pulled", tc.policy)
 		assert.Must(t, r.Intend(app))
@@ -104,7 +101,7 @@ func TestPolicies(t *testing.T) {
 }
 
 func TestNewPolicyRefuses(t *testing.T) {
-	tests := []struct {
+	for _, tc := range []struct {
 		name, pattern, want string
 	}{
 		{"Sometimes", "", `unknown policy "Sometimes"`},
@@ -114,14 +111,12 @@ func TestNewPolicyRefuses(t *testing.T) {
 		{"NeverVerifyAllowlistedImages", "r.io/app:1", "neither tag nor digest is accepted in an image reference: r.io/app:1"},
 		{"NeverVerifyAllowlistedImages", " r.io/app", "leading/trailing spaces are not allowed"},
 		{"NeverVerifyAllowlistedImages", "R", "failed to parse as an image name"},
-	}
-	for _, tc := range tests {
+	} {
 		var patterns []string
 		if tc.pattern != "" {
 			patterns = []string{tc.pattern}
 		}
-		_, err := NewPullPolicy(kubelet.ImagePullCredentialsVerificationPolicy(tc.name), patterns)
-		assert.ErrorContains(t, tc.want, err, "policy ", tc.name, ", pattern ", tc.pattern)
+		assert.ErrorContains(t, tc.want, assert.ErrorOf(NewPullPolicy(kubelet.ImagePullCredentialsVerificationPolicy(tc.name), patterns)), "policy ", tc.name, ", pattern ", tc.pattern)
 	}
 }
 
@@ -136,8 +131,7 @@ func TestCutOff(t *testing.T) {
 	r = open(t, root, policy(t, ""), images.Image{ID: id, Tags: []string{app}}, images.Image{ID: "sha256:2", Tags: []string{"r.io/preloaded:1"}})
 	assert.True(t, r.MustPull(app, id, of(pullsecretSecret("first", "h1"))), "A-IMG-8: an image whose pull was cut off may be used")
 	assert.True(t, !r.MustPull("r.io/preloaded:1", "sha256:2", of()), "A-IMG-8: a preloaded image must be pulled")
-	left := len(files(t, filepath.Join(root, "image_manager/pulling")))
-	assert.True(t, left == 1, "%d intents are left, want that of the absent image", left)
+	assert.Equal(t, 1, len(files(t, filepath.Join(root, "image_manager/pulling"))), "intents are left")
 }
 
 // TestTwoPulls: the intent stays until the last of an image's pulls has ended.
@@ -149,8 +143,7 @@ func TestTwoPulls(t *testing.T) {
 	}
 	for _, want := range []int{1, 0} {
 		r.Failed(app)
-		got := len(files(t, filepath.Join(root, "image_manager/pulling")))
-		assert.True(t, got == want, "%d intents, want %d", got, want)
+		assert.Equal(t, want, len(files(t, filepath.Join(root, "image_manager/pulling"))), "intents")
 	}
 }
 

@@ -1,7 +1,6 @@
 package objects
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -22,14 +21,10 @@ var _ worker.RuntimeClasses = (*RuntimeClasses)(nil)
 func TestHandler(t *testing.T) {
 	client := fake.NewSimpleClientset(&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "runsc"})
 	classes := NewRuntimeClasses(client, slog.New(slog.DiscardHandler))
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); classes.Run(ctx) }()
-	defer func() { cancel(); <-done }()
+	assert.Runs(t, classes.Run)
 	handler, err := classes.Handler("")
 	assert.True(t, handler == "" && err == nil, "no class: %q, %v", handler, err)
-	got := len(client.Actions())
-	assert.True(t, got == 0, "%d requests before a class was named", got)
+	assert.Equal(t, 0, len(client.Actions()), "requests before a class was named")
 	handler, err = classes.Handler("sandboxed")
 	assert.True(t, handler == "runsc" && err == nil, "A-CRI-13: %q, %v", handler, err)
 	_, err = classes.Handler("none")

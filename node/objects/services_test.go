@@ -2,7 +2,6 @@ package objects
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -49,10 +48,7 @@ func podIn(namespace string, links *bool) *v1.Pod {
 func started(t *testing.T, client *fake.Clientset, log *slog.Logger) *Services {
 	t.Helper()
 	s := assert.Get(NewServices(client, log)).Must(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); s.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
+	assert.Runs(t, s.Run)
 	return s
 }
 
@@ -83,7 +79,7 @@ func TestVariables(t *testing.T) {
 		{Name: "MY_DB_PORT_7946_UDP_ADDR", Value: "fd00::3"},
 	}
 	s := started(t, fake.NewSimpleClientset(clusterServices...), slog.New(slog.DiscardHandler))
-	tests := []struct {
+	for _, tc := range []struct {
 		name string
 		pod  *v1.Pod
 		want []criconfig.KeyValue
@@ -91,8 +87,7 @@ func TestVariables(t *testing.T) {
 		{"A-ENV-7 the API server and the namespace's, with an address only", podIn("shop", new(true)), append(slices.Clip(master), database...)},
 		{"A-ENV-7 without links the API server only", podIn("shop", new(false)), master},
 		{"A-ENV-7 in a namespace without any", podIn("empty", new(true)), master},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := assert.Get(s.Variables(t.Context(), tc.pod)).Must(t)
 			assert.Deep(t, "variables", tc.want, got)
@@ -123,18 +118,15 @@ func TestUnread(t *testing.T) {
 		})
 		var log bytes.Buffer
 		s := assert.Get(NewServices(client, slog.New(slog.NewTextHandler(&log, nil)))).Must(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); s.Run(ctx) }()
+		stop := assert.Runs(t, s.Run)
 		for range 3 {
-			assert.ErrorIs(t, errUnread, assert.ErrorOf(s.Variables(ctx, podIn("shop", new(true)))), "A-ENV-1")
+			assert.ErrorIs(t, errUnread, assert.ErrorOf(s.Variables(t.Context(), podIn("shop", new(true)))), "A-ENV-1")
 		}
 		static := podIn("shop", new(true))
 		static.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
-		got, err := s.Variables(ctx, static)
+		got, err := s.Variables(t.Context(), static)
 		assert.True(t, err == nil && got == nil, "A-ENV-1 of a static pod: %v, error %v", got, err)
-		cancel()
-		<-done
+		stop()
 		n := bytes.Count(log.Bytes(), []byte("\n"))
 		assert.True(t, n == 1, "told %d times:\n%s", n, log.String())
 	})
@@ -154,10 +146,7 @@ func TestKept(t *testing.T) {
 			return s
 		}
 		run := func(s *Services, while func()) {
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan struct{})
-			go func() { defer close(done); s.Run(ctx) }()
-			defer func() { cancel(); <-done }()
+			defer assert.Runs(t, s.Run)()
 			synctest.Wait()
 			while()
 		}

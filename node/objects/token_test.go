@@ -64,8 +64,7 @@ func (w *world) token(t *testing.T, p *v1.ServiceAccountTokenProjection) string 
 
 // TestTokenRequest: A-VOL-5, the token is bound to the pod.
 func TestTokenRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w *world) {
 		defer w.Unregister("p1")
 		i := w.issue()
 		for _, p := range []*v1.ServiceAccountTokenProjection{tokenOf(3607), tokenOf(3607), tokenOf(600), {Path: "plain"}} {
@@ -88,8 +87,7 @@ func TestTokenRequest(t *testing.T) {
 // TestTokenIsRenewed: A-VOL-5, at 80 % of its life or after 24 h, up to 10 s sooner.
 func TestTokenIsRenewed(t *testing.T) {
 	for lifetime, want := range map[time.Duration]time.Duration{time.Hour: 48 * time.Minute, 100 * 24 * time.Hour: 24 * time.Hour} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
+		inWorld(t, func(t *testing.T, w *world) {
 			defer w.Unregister("p1")
 			w.issue()
 			p := tokenOf(int64(lifetime.Seconds()))
@@ -109,8 +107,7 @@ func TestTokenIsRenewed(t *testing.T) {
 // TestTokenWhileAway: one that can't be renewed is good until it expires; it is
 // asked for again after pauses, and not in a hurry.
 func TestTokenWhileAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w *world) {
 		defer w.Unregister("p1")
 		w.issue()
 		p := tokenOf(3600)
@@ -139,8 +136,7 @@ func TestTokenWhileAway(t *testing.T) {
 
 // TestFirstTokenWhileAway: the pod hears when to ask again.
 func TestFirstTokenWhileAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w *world) {
 		defer w.Unregister("p1")
 		w.issue()
 		w.setAway(true)
@@ -155,8 +151,7 @@ func TestFirstTokenWhileAway(t *testing.T) {
 
 // TestTokenAfterTheEnd: nothing is kept of a pod that is gone.
 func TestTokenAfterTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w *world) {
 		w.issue()
 		w.token(t, tokenOf(600))
 		w.Unregister("p1")
@@ -169,8 +164,7 @@ func TestTokenAfterTheEnd(t *testing.T) {
 
 // TestNewPodIsNotKnownYet: the API server's authorizer and admission may be behind.
 func TestNewPodIsNotKnownYet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w *world) {
 		defer w.Unregister("p1")
 		i := w.issue()
 		i.refuse = []error{

@@ -55,8 +55,7 @@ func TestTrustAnchors(t *testing.T) {
 
 // TestTrustBundlesChange: pods that use any hear of it; the watch lives no longer than they.
 func TestTrustBundlesChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newBundle("one", "", "", certificate("A")))
+	inWorld(t, func(t *testing.T, w *world) {
 		byName := v1.ClusterTrustBundleProjection{Name: new("one")}
 		w.Register(newPod("p1", inTrustBundle(byName)))
 		w.Register(newPod("p2"))
@@ -70,5 +69,5 @@ func TestTrustBundlesChange(t *testing.T) {
 		synctest.Wait()
 		_, open := w.opened()
 		assert.True(t, open == 0, "%d open watches", open)
-	})
+	}, newBundle("one", "", "", certificate("A")))
 }

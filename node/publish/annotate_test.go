@@ -26,8 +26,7 @@ func TestAnnotate(t *testing.T) {
 		synctest.Wait()
 		got := s.api.get("web").Annotations
 		assert.True(t, got[key] == "1" && got["kept"] == "yes", "B-GRP-3: the object has %v", got)
-		s.Set(web, running("up"), nil)
-		synctest.Wait()
+		s.set(web, running("up"), nil)
 		if n := s.api.count("PATCH"); n != 2 {
 			t.Errorf("%d patches for two statuses, one of which had the annotation:\n%s", n, strings.Join(s.api.patches, "\n"))
 		}
@@ -46,8 +45,7 @@ func TestAnnotateWithTransition(t *testing.T) {
 		var result seen
 		web := s.pod("web")
 		s.Annotate(web, map[string]string{"example.com/attempt": "2"})
-		s.Set(web, running("restarts"), result.by("restarts"))
-		synctest.Wait()
+		s.set(web, running("restarts"), result.by("restarts"))
 		n := s.api.count("PATCH")
 		assert.True(t, n == 1 && strings.Contains(s.api.patches[0], `"example.com/attempt":"2"`), "%d patches: %v", n, s.api.patches)
 		got := result.all()
@@ -63,8 +61,7 @@ func TestAnnotateLater(t *testing.T) {
 		var result seen
 		web := s.pod("web")
 		s.api.fail(fault{times: 1, delay: time.Second})
-		s.Set(web, running("0"), nil)
-		synctest.Wait()
+		s.set(web, running("0"), nil)
 		s.Set(web, running("to be seen"), result.by("to be seen"))
 		s.Annotate(web, map[string]string{key: "1"})
 		s.Set(web, running("1"), nil)
@@ -93,8 +90,7 @@ func TestAwaitSent(t *testing.T) {
 		}
 
 		s.api.fail(fault{times: -1, err: errRefusedConnection})
-		s.Set(web, running("away"), nil)
-		synctest.Wait()
+		s.set(web, running("away"), nil)
 		short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		began = time.Now()

@@ -61,9 +61,7 @@ func newFakeAPI() *fakeAPI {
 
 func clientOver(t testing.TB, transport http.RoundTripper) kubernetes.Interface {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://api", Transport: transport, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
-	assert.Must(t, err)
-	return client
+	return assert.Get(kubernetes.NewForConfig(&rest.Config{Host: "http://api", Transport: transport, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})).Must(t)
 }
 
 // put makes or changes an object as somebody else would, and returns it.

@@ -51,8 +51,7 @@ func TestProgressWaits(t *testing.T) {
 		s.Set(web, progress("10.0.0.2"), nil)
 		after(300 * time.Millisecond)
 		s.want("web")
-		s.Set(web, ready("10.0.0.2"), nil)
-		synctest.Wait()
+		s.set(web, ready("10.0.0.2"), nil)
 		s.want("web", "10.0.0.2+")
 
 		other := s.pod("other")
@@ -89,12 +88,10 @@ func TestProgressOfMany(t *testing.T) {
 		}
 		after(9 * time.Second)
 		for _, pod := range pods[:100] {
-			s.Set(pod, ready("10.0.0.1"), nil)
-			synctest.Wait()
+			s.set(pod, ready("10.0.0.1"), nil)
 			s.want(pod.Name, "10.0.0.1+")
 		}
-		n := s.api.count("PATCH")
-		assert.True(t, n == 100, "%d statuses", n)
+		assert.Equal(t, 100, s.api.count("PATCH"), "statuses")
 		after(time.Second)
 		for _, pod := range pods[100:] {
 			s.want(pod.Name, "10.0.0.1")
@@ -106,8 +103,7 @@ func TestProgressOfMany(t *testing.T) {
 func TestProgressAndOthers(t *testing.T) {
 	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
 		web := s.pod("web")
-		s.Set(web, ready("10.0.0.1"), nil)
-		synctest.Wait()
+		s.set(web, ready("10.0.0.1"), nil)
 		s.Set(web, ready("10.0.0.2"), nil)
 		s.change("web", func(*v1.Pod) {}) // not its status
 		synctest.Wait()
@@ -173,26 +169,24 @@ func TestAfterStatuses(t *testing.T) {
 		"away":                  {set: true, fault: &fault{err: errRefusedConnection, times: -1}, want: window + windowEach},
 		"the pod goes":          {set: true, gone: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
-				web := s.pod("web")
-				if c.fault != nil {
-					s.api.fail(*c.fault)
-				}
-				if c.set {
-					s.Set(web, progress("10.0.0.1"), nil)
-				}
-				if c.uid == "" {
-					c.uid = web.UID
-				}
-				began, took := time.Now(), time.Duration(-1)
-				s.AfterStatuses(c.uid, c.now, func() { took = time.Since(began) })
-				if c.gone {
-					s.Gone(s.api.get("web"))
-				}
-				after(time.Minute)
-				assert.Equal(t, c.want, took, "called after")
-			})
+		named(t, name, WriterConfig{}, func(t *testing.T, s *setup) {
+			web := s.pod("web")
+			if c.fault != nil {
+				s.api.fail(*c.fault)
+			}
+			if c.set {
+				s.Set(web, progress("10.0.0.1"), nil)
+			}
+			if c.uid == "" {
+				c.uid = web.UID
+			}
+			began, took := time.Now(), time.Duration(-1)
+			s.AfterStatuses(c.uid, c.now, func() { took = time.Since(began) })
+			if c.gone {
+				s.Gone(s.api.get("web"))
+			}
+			after(time.Minute)
+			assert.Equal(t, c.want, took, "called after")
 		})
 	}
 }
@@ -228,8 +222,7 @@ func TestProgressWaitsForSlowServer(t *testing.T) {
 		n := s.api.count("PATCH")
 		assert.True(t, n == 1, "%d patches before three times as long as the last one took", n)
 		after(2 * time.Second)
-		n = s.api.count("PATCH")
-		assert.True(t, n == 2, "%d patches in the end, want 2", n)
+		assert.Equal(t, 2, s.api.count("PATCH"), "patches in the end")
 	})
 }
 
@@ -304,10 +297,8 @@ func TestBarrierWaitsForGroup(t *testing.T) {
 			assert.Deep(t, "written", want, s.members("train-0"))
 		}
 		pod := s.pod("train-0", restartable)
-		s.Set(pod, member(started, ""), nil)
-		synctest.Wait()
-		s.Set(pod, member(restarting, ""), func(error) {})
-		synctest.Wait()
+		s.set(pod, member(started, ""), nil)
+		s.set(pod, member(restarting, ""), func(error) {})
 		wantSent(started, restarting)
 		s.Set(pod, member(barrier, ""), nil)
 		after(29 * time.Second)
@@ -315,12 +306,10 @@ func TestBarrierWaitsForGroup(t *testing.T) {
 		s.Set(pod, member(starting, ""), nil) // waits anew, and not for the group
 		after(900 * time.Millisecond)
 		wantSent(started, restarting)
-		s.Set(pod, member(started, ""), nil)
-		synctest.Wait()
+		s.set(pod, member(started, ""), nil)
 		wantSent(started, restarting, started)
 
-		s.Set(pod, member(restarting, ""), func(error) {})
-		synctest.Wait()
+		s.set(pod, member(restarting, ""), func(error) {})
 		s.Set(pod, member(barrier, ""), nil)
 		after(30 * time.Second)
 		wantSent(started, restarting, started, restarting, barrier)
@@ -352,31 +341,26 @@ func TestRestartWaitsForStart(t *testing.T) {
 		"by its pod":   {"1", time.Second, []string{started, restarting, barrier, started}},
 		"another mode": {"1.3", time.Second, []string{started, restarting, barrier, started}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
-				pod := s.pod("train-0", restartable)
-				says := func(attempt, began string) {
-					notes := map[string]string{lifecycle.MemberAttemptAnnotation: attempt}
-					if began != "" {
-						notes[lifecycle.MemberBeganAnnotation] = began
-					}
-					s.Annotate(pod, notes)
+		named(t, name, WriterConfig{}, func(t *testing.T, s *setup) {
+			pod := s.pod("train-0", restartable)
+			says := func(attempt, began string) {
+				notes := map[string]string{lifecycle.MemberAttemptAnnotation: attempt}
+				if began != "" {
+					notes[lifecycle.MemberBeganAnnotation] = began
 				}
-				says("0.1", "0-x")
-				s.Set(pod, member(started, ""), nil)
-				synctest.Wait()
-				says(c.takesPart, "")
-				s.Set(pod, member(restarting, ""), func(error) {})
-				synctest.Wait()
-				s.Set(pod, member(barrier, ""), nil)
-				after(c.long)
-				says(c.takesPart, "1-x")
-				s.Set(pod, member(starting, ""), nil)
-				after(500 * time.Millisecond)
-				s.Set(pod, member(started, ""), nil)
-				synctest.Wait()
-				assert.Deep(t, "written", c.want, s.members("train-0"))
-			})
+				s.Annotate(pod, notes)
+			}
+			says("0.1", "0-x")
+			s.set(pod, member(started, ""), nil)
+			says(c.takesPart, "")
+			s.set(pod, member(restarting, ""), func(error) {})
+			s.Set(pod, member(barrier, ""), nil)
+			after(c.long)
+			says(c.takesPart, "1-x")
+			s.Set(pod, member(starting, ""), nil)
+			after(500 * time.Millisecond)
+			s.set(pod, member(started, ""), nil)
+			assert.Deep(t, "written", c.want, s.members("train-0"))
 		})
 	}
 }
@@ -391,25 +375,21 @@ func TestBarrierBehindTransition(t *testing.T) {
 		"soon":     {busy: time.Second, want: []string{started, restarting, started}},
 		"too late": {busy: 10 * time.Second, want: []string{started, barrier, started}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
-				slots := make(chan struct{}, 1)
-				s.Writer.Slots = slots
-				pod := s.pod("train-0", restartable)
-				s.Set(pod, member(started, ""), nil)
-				synctest.Wait()
-				slots <- struct{}{} // somebody else's request
-				s.Set(pod, member(restarting, ""), func(error) {})
-				s.Set(pod, member(barrier, ""), nil)
-				s.change("train-0", func(*v1.Pod) {}) // somebody else's annotation
-				after(c.busy)
-				s.Set(pod, member(barrier, ""), nil)
-				<-slots
-				after(5 * time.Second)
-				s.Set(pod, member(started, ""), nil)
-				synctest.Wait()
-				assert.Deep(t, "written", c.want, s.members("train-0"))
-			})
+		named(t, name, WriterConfig{}, func(t *testing.T, s *setup) {
+			slots := make(chan struct{}, 1)
+			s.Writer.Slots = slots
+			pod := s.pod("train-0", restartable)
+			s.set(pod, member(started, ""), nil)
+			slots <- struct{}{} // somebody else's request
+			s.Set(pod, member(restarting, ""), func(error) {})
+			s.Set(pod, member(barrier, ""), nil)
+			s.change("train-0", func(*v1.Pod) {}) // somebody else's annotation
+			after(c.busy)
+			s.Set(pod, member(barrier, ""), nil)
+			<-slots
+			after(5 * time.Second)
+			s.set(pod, member(started, ""), nil)
+			assert.Deep(t, "written", c.want, s.members("train-0"))
 		})
 	}
 }

@@ -210,8 +210,7 @@ func TestCounted(t *testing.T) {
 		n := s.api.count()
 		assert.True(t, n >= 50 && n <= 56, "%d requests", n)
 		after(6 * time.Minute)
-		want := map[string]int32{"Unhealthy Readiness probe failed: no": 600, "Killing Stopping container main": 600}
-		assert.Deep(t, "events", want, s.api.all())
+		assert.Deep(t, "events", map[string]int32{"Unhealthy Readiness probe failed: no": 600, "Killing Stopping container main": 600}, s.api.all())
 	})
 }
 
@@ -286,10 +285,8 @@ func TestAgain(t *testing.T) {
 		}
 		tell := func(count int32, requests int) {
 			t.Helper()
-			want := map[string]int32{"Started Container started": count, "BackOff Back-off": count}
-			assert.Deep(t, "events", want, s.api.all())
-			n := s.api.count()
-			assert.True(t, n == requests, "%d requests, want %d", n, requests)
+			assert.Deep(t, "events", map[string]int32{"Started Container started": count, "BackOff Back-off": count}, s.api.all())
+			assert.Equal(t, requests, s.api.count(), "requests")
 		}
 		restart()
 		synctest.Wait()

@@ -2,7 +2,6 @@ package publish
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -31,13 +30,7 @@ func start(t testing.TB, config WriterConfig) *setup {
 	s := &setup{t: t, api: newFakeAPI(), log: &lockedBuffer{}}
 	config.Client, config.Log = clientOver(t, s.api), slog.New(slog.NewTextHandler(s.log, nil))
 	s.Writer = NewWriter(config)
-	ctx, cancel := context.WithCancel(t.Context())
-	var run sync.WaitGroup
-	run.Go(func() { s.Run(ctx) })
-	s.stop = func() {
-		cancel()
-		run.Wait()
-	}
+	s.stop = assert.Runs(t, s.Run)
 	return s
 }
 
@@ -50,6 +43,11 @@ func bubble(t *testing.T, config WriterConfig, test func(t *testing.T, s *setup)
 		test(t, s)
 		s.checkStarting()
 	})
+}
+
+// named is a bubble with a name.
+func named(t *testing.T, name string, config WriterConfig, test func(t *testing.T, s *setup)) {
+	t.Run(name, func(t *testing.T) { bubble(t, config, test) })
 }
 
 // checkStarting: the pods that start are counted.
@@ -77,6 +75,12 @@ func (s *setup) pod(name string, change ...func(*v1.Pod)) Ref {
 	}
 	s.Live(s.api.put(pod))
 	return Ref{Namespace: "default", Name: name, UID: pod.UID}
+}
+
+// set lets a status be written, as far as nothing holds it up.
+func (s *setup) set(pod Ref, status v1.PodStatus, seen func(error)) {
+	s.Set(pod, status, seen)
+	synctest.Wait()
 }
 
 // change is what somebody else does to an object, seen by the watch.

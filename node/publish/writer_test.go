@@ -19,8 +19,7 @@ func TestWrittenAtOnce(t *testing.T) {
 	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
 		began := time.Now()
 		web := s.pod("web")
-		s.Set(web, running("up"), nil)
-		synctest.Wait()
+		s.set(web, running("up"), nil)
 		assert.Deep(t, "written", []string{"up"}, s.messages("web"))
 		assert.True(t, time.Since(began) == 0, "it took %s", time.Since(began))
 		s.Set(web, running("up"), nil)
@@ -41,8 +40,7 @@ func TestCoalesced(t *testing.T) {
 		var result seen
 		web := s.pod("web")
 		s.api.fail(fault{delay: time.Second, times: 1})
-		s.Set(web, running("1"), nil)
-		synctest.Wait()
+		s.set(web, running("1"), nil)
 		for _, message := range []string{"2", "3", "restarting True", "5", "6", "restarting False", "8", "9"} {
 			var tell func(error)
 			if strings.HasPrefix(message, "restarting") {
@@ -87,15 +85,13 @@ func TestUnseen(t *testing.T) {
 func TestSlowPod(t *testing.T) {
 	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
 		s.api.fail(fault{pod: "slow", times: 3, delay: time.Hour})
-		s.Set(s.pod("slow"), running("late"), nil)
-		synctest.Wait()
+		s.set(s.pod("slow"), running("late"), nil)
 		for i := range 40 {
 			name := fmt.Sprint("web-", i)
 			web := s.pod(name)
 			for j := range 20 {
 				began := time.Now()
-				s.Set(web, running(fmt.Sprint(j)), nil)
-				synctest.Wait()
+				s.set(web, running(fmt.Sprint(j)), nil)
 				got := s.api.get(name).Status.Message
 				assert.Require(t, got == fmt.Sprint(j) && time.Since(began) == 0, "%s has %q after %s", name, got, time.Since(began))
 				time.Sleep(time.Second)
@@ -110,35 +106,33 @@ func TestSlowPod(t *testing.T) {
 // right within two seconds of its return, or at once when the watch is back.
 func TestOutage(t *testing.T) {
 	for _, watch := range []bool{false, true} {
-		t.Run(fmt.Sprint("watch ", watch), func(t *testing.T) {
-			bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
-				var refs []Ref
-				for i := range 100 {
-					refs = append(refs, s.pod(fmt.Sprint("web-", i)))
-				}
-				s.api.fail(fault{times: -1, err: errRefusedConnection})
-				for i := range 60 {
-					for _, ref := range refs {
-						s.Set(ref, running(fmt.Sprint(i)), nil)
-					}
-					after(time.Minute)
-				}
-				got := len(s.api.requests)
-				assert.True(t, got >= 1800 && got <= 4000, "%d requests in an hour", got)
-				s.api.fail()
-				if watch {
-					s.Live(s.api.get("web-0"))
-					synctest.Wait()
-				} else {
-					after(2 * time.Second)
-				}
+		named(t, fmt.Sprint("watch ", watch), WriterConfig{}, func(t *testing.T, s *setup) {
+			var refs []Ref
+			for i := range 100 {
+				refs = append(refs, s.pod(fmt.Sprint("web-", i)))
+			}
+			s.api.fail(fault{times: -1, err: errRefusedConnection})
+			for i := range 60 {
 				for _, ref := range refs {
-					got, want := s.messages(ref.Name), []string{"59"}
-					assert.Require(t, cmp.Equal(got, want), "%s: written %q, want %q", ref, got, want)
+					s.Set(ref, running(fmt.Sprint(i)), nil)
 				}
-				n := s.log.lines()
-				assert.True(t, n == 2, "%d lines are logged:\n%s", n, s.log)
-			})
+				after(time.Minute)
+			}
+			got := len(s.api.requests)
+			assert.True(t, got >= 1800 && got <= 4000, "%d requests in an hour", got)
+			s.api.fail()
+			if watch {
+				s.Live(s.api.get("web-0"))
+				synctest.Wait()
+			} else {
+				after(2 * time.Second)
+			}
+			for _, ref := range refs {
+				got, want := s.messages(ref.Name), []string{"59"}
+				assert.Require(t, cmp.Equal(got, want), "%s: written %q, want %q", ref, got, want)
+			}
+			n := s.log.lines()
+			assert.True(t, n == 2, "%d lines are logged:\n%s", n, s.log)
 		})
 	}
 }
@@ -170,8 +164,7 @@ func TestLostAnswer(t *testing.T) {
 	bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
 		web := s.pod("web", func(p *v1.Pod) { p.Status = running("0") })
 		s.api.fail(fault{verb: "PATCH", times: 1, lose: true, delay: time.Millisecond})
-		s.Set(web, running("1"), nil)
-		synctest.Wait()
+		s.set(web, running("1"), nil)
 		s.Set(web, running("0"), nil)
 		after(2 * time.Second)
 		assert.Deep(t, "written", []string{"1", "0"}, s.messages("web"))
@@ -188,25 +181,22 @@ func TestSuccessor(t *testing.T) {
 		"by its end":         func(s *setup) { s.Gone(s.objects.of(Ref{Namespace: "default", Name: "web", UID: "uid-web"})) },
 		"because it is gone": func(s *setup) { s.api.remove("web") },
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, WriterConfig{}, func(t *testing.T, s *setup) {
-				var result seen
-				web := s.pod("web")
-				s.Set(web, running("1"), nil)
-				synctest.Wait()
-				successor := s.api.get("web").DeepCopy()
-				other(successor)
-				s.api.put(successor)
-				learn(s)
-				s.Set(web, running("2"), result.by("2"))
-				after(time.Minute)
-				s.Delete(web, phased(v1.PodFailed, "3"))
-				after(time.Minute)
-				got := s.api.get("web")
-				assert.True(t, got == nil || got.UID == "another" && got.Status.Message != "2", "the successor is %v", got)
-				assert.Deep(t, "told", []string{"2: " + ErrGone.Error()}, result.all())
-				assert.True(t, len(s.entries) == 0, "%d pods are remembered", len(s.entries))
-			})
+		named(t, name, WriterConfig{}, func(t *testing.T, s *setup) {
+			var result seen
+			web := s.pod("web")
+			s.set(web, running("1"), nil)
+			successor := s.api.get("web").DeepCopy()
+			other(successor)
+			s.api.put(successor)
+			learn(s)
+			s.Set(web, running("2"), result.by("2"))
+			after(time.Minute)
+			s.Delete(web, phased(v1.PodFailed, "3"))
+			after(time.Minute)
+			got := s.api.get("web")
+			assert.True(t, got == nil || got.UID == "another" && got.Status.Message != "2", "the successor is %v", got)
+			assert.Deep(t, "told", []string{"2: " + ErrGone.Error()}, result.all())
+			assert.True(t, len(s.entries) == 0, "%d pods are remembered", len(s.entries))
 		})
 	}
 }

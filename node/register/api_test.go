@@ -53,8 +53,7 @@ func TestOutage(t *testing.T) {
 // A node that was deleted from the cluster is not made again (as upstream), but
 // kept if somebody else makes it.
 func TestDeleted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+	inWorld(t, func(t *testing.T, w *world) {
 		w.start()
 		nodes := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 		assert.Must(t, w.client.Tracker().Delete(nodes, "", "node-1"))
@@ -81,8 +80,7 @@ func TestUnregistered(t *testing.T) {
 // An API server that drops a field it doesn't know is not told it again and
 // again.
 func TestOlderAPIServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, existingNode())
+	inWorld(t, func(t *testing.T, w *world) {
 		watchNodes(w, make(chan *watcher, 1))
 		tracker := clienttesting.ObjectReaction(w.client.Tracker())
 		w.client.PrependReactor("patch", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -100,5 +98,5 @@ func TestOlderAPIServer(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		got := w.takeWrites()["patch"]
 		assert.True(t, got == 0, "the same status was written %d times more", got)
-	})
+	}, existingNode())
 }

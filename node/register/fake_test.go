@@ -103,6 +103,12 @@ type world struct {
 	under  map[v1.NodeConditionType]bool
 }
 
+// inWorld runs a test in virtual time, with a world of these objects.
+func inWorld(t *testing.T, test func(t *testing.T, w *world), objects ...runtime.Object) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t, nil, objects...)) })
+}
+
 // newWorld is one with objects in the API; change may change its configuration.
 func newWorld(t *testing.T, change func(*Config), objects ...runtime.Object) *world {
 	t.Helper()
@@ -152,10 +158,7 @@ var testMachine = Machine{
 
 // start runs the node until the test ends.
 func (w *world) start() {
-	ctx, stop := context.WithCancel(w.t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); w.node.Run(ctx) }()
-	w.t.Cleanup(func() { stop(); <-done })
+	assert.Runs(w.t, w.node.Run)
 	synctest.Wait()
 }
 

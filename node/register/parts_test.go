@@ -27,7 +27,7 @@ func TestVersion(t *testing.T) {
 }
 
 func TestDeclaredFeatures(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		gates   map[string]bool
 		runtime *runtimeapi.RuntimeFeatures
@@ -38,8 +38,7 @@ func TestDeclaredFeatures(t *testing.T) {
 		{"the runtime cannot", map[string]bool{"UserNamespacesHostNetworkSupport": true}, nil, nil},
 		{"the runtime can", map[string]bool{"UserNamespacesHostNetworkSupport": true},
 			&runtimeapi.RuntimeFeatures{UserNamespacesHostNetwork: true}, []string{"UserNamespacesHostNetworkSupport"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := assert.Get(declaredFeatures(tt.gates, tt.runtime)).Must(t)
 			assert.Deep(t, "", tt.want, got)
@@ -75,7 +74,7 @@ func TestImages(t *testing.T) {
 }
 
 func TestAddresses(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		host  string
 		ips   string
@@ -92,8 +91,7 @@ func TestAddresses(t *testing.T) {
 		{name: "by DNS, own addresses only, IPv4 first", host: "node-1", named: []string{"192.0.2.9", "fd00::7", "10.0.0.7"}, want: "10.0.0.7 node-1"},
 		{name: "by DNS, the other family", host: "node-1", named: []string{"192.0.2.9", "fd00::7"}, want: "fd00::7 node-1"},
 		{name: "of another machine", host: "node-1", ips: "10.9.9.9", err: "node IP 10.9.9.9: no network interface of this machine has it"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ips := assert.Get(ParseNodeIPs(tt.ips)).Must(t)
 			f := testFinder(tt.host, ips...)
@@ -123,7 +121,7 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		parse func() error
 		want  string // empty: no error
@@ -150,8 +148,7 @@ func TestParse(t *testing.T) {
 		{"taint twice", func() error { _, err := ParseTaints("a=b:NoSchedule,a=c:NoSchedule"); return err }, "another one has its key and effect"},
 		{"node IP", func() error { _, err := ParseNodeIPs("10.0.0.300"); return err }, `node IP "10.0.0.300": "10.0.0.300" is not an IP address`},
 		{"node IPs of one family", func() error { _, err := ParseNodeIPs("10.0.0.1,10.0.0.2"); return err }, "must contain either a single IP or a dual-stack pair"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := tt.parse()
 			if tt.want == "" && err == nil {

@@ -39,14 +39,13 @@ func TestRegistrationIsRetried(t *testing.T) {
 
 // A node that may not create itself is made by somebody else, and found.
 func TestMayNotCreate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, existingNode())
+	inWorld(t, func(t *testing.T, w *world) {
 		w.client.PrependReactor("create", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, errForbidden("nodes")
 		})
 		w.start()
 		assert.Equal(t, isReady, w.ready(), "Ready")
-	})
+	}, existingNode())
 }
 
 // An agent that starts again finds its Node as it has left it: Ready doesn't

@@ -26,7 +26,7 @@ func TestAllocatable(t *testing.T) {
 		CPUs: cpuset.New(0, 1, 2, 3), MemoryBytes: 16<<30 + 4096, StorageBytes: 101007306752,
 		HugePages: []HugePages{{PageBytes: 2 << 20, Count: 100}, {PageBytes: 1 << 30, Count: 0}},
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name        string
 		in          Resources
 		capacity    map[string]string
@@ -73,8 +73,7 @@ func TestAllocatable(t *testing.T) {
 			},
 			allocatable: map[string]string{"cpu": "1", "memory": "16572420Ki", "pods": "20", "hugepages-2Mi": "200Mi", "hugepages-1Gi": "0"},
 		},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			capacity := tt.in.capacity(machine)
 			reserved := assert.Get(tt.in.reserved(machine, capacity)).Must(t)
@@ -90,7 +89,7 @@ func TestAllocatable(t *testing.T) {
 }
 
 func TestReservedErrors(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		in   Resources
 		want string
@@ -103,11 +102,9 @@ func TestReservedErrors(t *testing.T) {
 		{"threshold", Resources{EvictionHard: map[string]string{"memory.available": "0"}}, "want a quantity above zero"},
 		{"CPUs", Resources{ReservedSystemCPUs: "3-4"}, "want CPUs that are online: 0-3"},
 		{"CPU list", Resources{ReservedSystemCPUs: "a"}, `reservedSystemCPUs "a"`},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := newNode(Config{Name: "node-1", Resources: tt.in}, testMachine)
-			assert.ErrorContains(t, tt.want, err)
+			assert.ErrorContains(t, tt.want, assert.ErrorOf(newNode(Config{Name: "node-1", Resources: tt.in}, testMachine)))
 		})
 	}
 }
@@ -118,8 +115,7 @@ func TestPodsLimit(t *testing.T) {
 		KubeReserved: map[string]string{"memory": "1Gi"}, SystemReserved: map[string]string{"cpu": "0.5004"},
 		EvictionHard: map[string]string{"memory.available": "100Mi"},
 	}}, testMachine)).Must(t)
-	want := map[string]string{"cpu": "3500m", "memory": "15Gi", "ephemeral-storage": "100Gi"}
-	assert.Deep(t, "A-RES-1 limit", want, texts(node.PodsLimit()))
+	assert.Deep(t, "A-RES-1 limit", map[string]string{"cpu": "3500m", "memory": "15Gi", "ephemeral-storage": "100Gi"}, texts(node.PodsLimit()))
 }
 
 // An agent that takes over a kubelet's Node keeps what is the cluster's.
@@ -156,7 +152,6 @@ func TestTakeOver(t *testing.T) {
 		list["hugepages-2Mi"] = resource.MustParse("4Mi")
 		delete(list, "hugepages-1Gi")
 	}
-	equal := cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
-	assert.Deep(t, "node", want, got, equal)
+	assert.Deep(t, "node", want, got, cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }))
 	assert.True(t, !takeOver(got, initial, false), "taking it over again changes it")
 }

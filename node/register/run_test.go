@@ -40,8 +40,7 @@ func TestNewNode(t *testing.T) {
 			Annotations: map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
 		}
 		assert.Deep(t, "metadata", wantMeta, node.ObjectMeta)
-		wantSpec := v1.NodeSpec{ProviderID: "cloud://1", Taints: []v1.Taint{{Key: "new", Effect: v1.TaintEffectNoSchedule}}}
-		assert.Deep(t, "spec", wantSpec, node.Spec)
+		assert.Deep(t, "spec", v1.NodeSpec{ProviderID: "cloud://1", Taints: []v1.Taint{{Key: "new", Effect: v1.TaintEffectNoSchedule}}}, node.Spec)
 		yes, no := true, false
 		wantStatus := v1.NodeStatus{
 			Addresses: []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "10.0.0.7"}, {Type: v1.NodeHostName, Address: "node-1"}},
@@ -87,8 +86,7 @@ func TestNewNode(t *testing.T) {
 // A healthy node is quiet: the Lease every 10 s (B-LOST-1), the status only
 // when its report is due.
 func TestQuietNode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+	inWorld(t, func(t *testing.T, w *world) {
 		w.start()
 		w.takeWrites()
 		time.Sleep(140 * time.Second)
@@ -108,8 +106,7 @@ func TestLease(t *testing.T) {
 		w := newWorld(t, func(c *Config) { c.Timing.LeaseSeconds = 40 }, existingNode())
 		w.start()
 		lease := w.lease()
-		want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "uid-1"}}
-		assert.Deep(t, "owner", want, lease.OwnerReferences)
+		assert.Deep(t, "owner", []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "uid-1"}}, lease.OwnerReferences)
 		assert.True(t, *lease.Spec.HolderIdentity == "node-1" && *lease.Spec.LeaseDurationSeconds == 40 && lease.Spec.RenewTime.Time.Equal(time.Now()),
 			"lease = %v", lease.Spec)
 	})
@@ -141,8 +138,7 @@ func TestLeaseAtTheStart(t *testing.T) {
 			Spec:       coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: time.Now().Add(-30 * time.Second)}},
 		}
 	}
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, existingNode(), before())
+	inWorld(t, func(t *testing.T, w *world) {
 		w.runtime.hangs = true
 		w.start()
 		got := w.lease().Spec.RenewTime
@@ -152,9 +148,8 @@ func TestLeaseAtTheStart(t *testing.T) {
 		ready := conditionOf(w.fetch(), v1.NodeReady)
 		assert.True(t, ready != nil && ready.LastHeartbeatTime.Time.Equal(time.Now()),
 			"Ready of a runtime that hangs: %v, want a heartbeat of now, %v", ready, time.Now())
-	})
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+	}, existingNode(), before())
+	inWorld(t, func(t *testing.T, w *world) {
 		w.away = errNoAnswer
 		w.start()
 		time.Sleep(20 * time.Second)
@@ -171,8 +166,7 @@ func TestLeaseAtTheStart(t *testing.T) {
 // The runtime is lost and comes back: the node says so at once, with the time of
 // the transition and an event, and goes on knowing its images and version.
 func TestRuntimeLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+	inWorld(t, func(t *testing.T, w *world) {
 		w.runtime.images = []*runtimeImage{{Id: "1", RepoTags: []string{"a:1"}, Size: 7}}
 		w.start()
 		w.takeEvents()
@@ -230,8 +224,7 @@ func TestRuntimeGrace(t *testing.T) {
 // A node is registered before its network is there, and Ready within a second
 // after it is, which nobody announces.
 func TestNetworkComesLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+	inWorld(t, func(t *testing.T, w *world) {
 		w.runtime.network = false
 		w.start()
 		assert.Equal(t, noNetwork, w.ready(), "Ready without a network")
@@ -244,8 +237,7 @@ func TestNetworkComesLater(t *testing.T) {
 }
 
 func TestRuntimeNeverThere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+	inWorld(t, func(t *testing.T, w *world) {
 		w.runtime.down = errUnavailable
 		w.start()
 		want := "False KubeletNotReady: [container runtime status check may not have completed yet, network state unknown]"
@@ -254,16 +246,14 @@ func TestRuntimeNeverThere(t *testing.T) {
 }
 
 func TestImagesChanged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+	inWorld(t, func(t *testing.T, w *world) {
 		w.start()
 		w.runtime.set(func(f *fakeRuntime) {
 			f.images = []*runtimeImage{{Id: "1", RepoTags: []string{"a:1"}, RepoDigests: []string{"a@sha256:1"}, Size: 7}}
 		})
 		w.node.ImagesChanged()
 		synctest.Wait()
-		want := []v1.ContainerImage{{Names: []string{"a@sha256:1", "a:1"}, SizeBytes: 7}}
-		assert.Deep(t, "images", want, w.fetch().Status.Images)
+		assert.Deep(t, "images", []v1.ContainerImage{{Names: []string{"a@sha256:1", "a:1"}, SizeBytes: 7}}, w.fetch().Status.Images)
 	})
 }
 
@@ -301,8 +291,7 @@ func TestAddressed(t *testing.T) {
 }
 
 func TestPressure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+	inWorld(t, func(t *testing.T, w *world) {
 		w.start()
 		w.takeEvents()
 		w.mu.Lock()
@@ -319,8 +308,7 @@ func TestPressure(t *testing.T) {
 // What the node controller writes about a node that it has missed (B-LOST-2) is
 // put right at once; a cordon is reported.
 func TestChangedByOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+	inWorld(t, func(t *testing.T, w *world) {
 		w.start()
 		w.takeEvents()
 		w.edit(func(node *v1.Node) {
@@ -349,8 +337,7 @@ func TestChangedByOthers(t *testing.T) {
 // TestAddressesFoundOnce: what was found right before a node is registered is not looked for
 // again, which could take the time of a DNS query that has no answer.
 func TestAddressesFoundOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+	inWorld(t, func(t *testing.T, w *world) {
 		lookups := 0
 		w.node.addresses.lookup = func(context.Context, string, string) ([]net.IP, error) {
 			lookups++

@@ -38,8 +38,7 @@ func (a *authority) controllerClient(t *testing.T, s *Server, certificates ...tl
 	t.Helper()
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
-	connection, err := grpc.NewClient(s.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: pool, Certificates: certificates})))
-	assert.Must(t, err)
+	connection := assert.Get(grpc.NewClient(s.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: pool, Certificates: certificates})))).Must(t)
 	t.Cleanup(func() { _ = connection.Close() })
 	return csi.NewControllerClient(connection)
 }
@@ -82,8 +81,7 @@ func TestController(t *testing.T) {
 
 	without, ca, api, _ := secured(t, nil)
 	api.allowed["alice create proxy"] = true
-	response, err := ca.client(t, ca.sign(t, "alice")).Post("https://"+without.Addr().String()+csi.Controller_CreateVolume_FullMethodName, "application/grpc", http.NoBody)
-	assert.Must(t, err)
+	response := assert.Get(ca.client(t, ca.sign(t, "alice")).Post("https://"+without.Addr().String()+csi.Controller_CreateVolume_FullMethodName, "application/grpc", http.NoBody)).Must(t)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	assert.True(t, err == nil && response.StatusCode == http.StatusNotFound, "without a driver: %s %q (%v)", response.Status, text, err)

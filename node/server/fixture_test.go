@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -28,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	certutil "k8s.io/client-go/util/cert"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/lifepod/lifepod/internal/assert"
@@ -119,13 +119,7 @@ func serveTest(t *testing.T, c Config) *Server {
 	t.Helper()
 	s := assert.Get(New(c)).Must(t)
 	assert.Must(t, s.Listen())
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		assert.NoError(t, <-ended)
-	})
+	assert.Serves(t, s.Serve)
 	return s
 }
 
@@ -138,13 +132,7 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	key := assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
-	}
-	der := assert.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)).Must(t)
-	cert := assert.Get(x509.ParseCertificate(der)).Must(t)
-	return &authority{cert: cert, key: key}
+	return &authority{assert.Get(certutil.NewSelfSignedCACert(certutil.Config{CommonName: "ca"}, key)).Must(t), key}
 }
 
 // sign makes a certificate of a user in groups, which serves 127.0.0.1, too.

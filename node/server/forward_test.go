@@ -31,8 +31,7 @@ func (f asForwarder) PortForward(_ context.Context, _, _ string, port int32, str
 // forwardOn has a session of a client with a node's API, as client-go does.
 func forwardOn(t *testing.T, address string) httpstream.Connection {
 	t.Helper()
-	upgrade, err := spdy.NewRoundTripperWithConfig(spdy.RoundTripperConfig{UpgradeTransport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}})
-	assert.Must(t, err)
+	upgrade := assert.Get(spdy.NewRoundTripperWithConfig(spdy.RoundTripperConfig{UpgradeTransport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}})).Must(t)
 	target := &url.URL{Scheme: "https", Host: address, Path: "/portForward/default/web"}
 	conn, _, err := clientspdy.NewDialer(clientspdy.NewUpgraderForStreaming(upgrade), &http.Client{Transport: upgrade}, http.MethodPost, target).Dial(forwardProtocol)
 	assert.Must(t, err)

@@ -115,8 +115,7 @@ func TestAnswersAreNotKeptWithoutTTL(t *testing.T) {
 	client := ca.client(t, ca.sign(t, "alice"))
 	for range 2 {
 		get(t, client, s, "/healthz", "")
-		got := len(api.questions())
-		assert.True(t, got == 1, "%d questions to the API server, want 1", got)
+		assert.Equal(t, 1, len(api.questions()), "questions to the API server")
 	}
 }
 
@@ -170,7 +169,7 @@ func TestClientCAIsReadAgain(t *testing.T) {
 }
 
 func TestConfigurationIsChecked(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name   string
 		change func(*kubeletconfig.KubeletConfiguration)
 		want   string
@@ -182,12 +181,10 @@ func TestConfigurationIsChecked(t *testing.T) {
 		{"nobody", func(k *kubeletconfig.KubeletConfiguration) { k.Authentication.Anonymous.Enabled = nil }, "no authentication method configured"},
 		{"no file", func(k *kubeletconfig.KubeletConfiguration) { k.Authentication.X509.ClientCAFile = "/none" }, "clientCAFile: stat /none"},
 		{"no PEM", func(k *kubeletconfig.KubeletConfiguration) { k.Authentication.X509.ClientCAFile = "guard.go" }, "guard.go has no certificate in PEM"},
-	}
-	for _, test := range tests {
+	} {
 		c := testConfig(t, &fakeNode{})
 		test.change(c.Kubelet)
-		_, err := New(c)
-		assert.ErrorContains(t, test.want, err, test.name)
+		assert.ErrorContains(t, test.want, assert.ErrorOf(New(c)), test.name)
 	}
 }
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -56,7 +55,7 @@ func TestContainerLogs(t *testing.T) {
 	crashed.LastTerminationState.Terminated = &v1.ContainerStateTerminated{ContainerID: "containerd://c1"}
 	lost := runningStatus(7)
 	const all = "rotated\nout\nerr\nlate\n"
-	tests := []struct {
+	for _, test := range []struct {
 		name, query string
 		status      v1.ContainerStatus
 		want        string
@@ -87,8 +86,7 @@ func TestContainerLogs(t *testing.T) {
 		{"since twice", "sinceSeconds=1&sinceTime=2026-01-02T03:04:06Z", runningStatus(1), `422 {"message": "Invalid request."}`},
 		{"no number", "tailLines=x", runningStatus(1), `400 {"message": "Unable to decode query."}`},
 		{"no time", "sinceTime=x", runningStatus(1), `400 {"message": "Unable to decode query."}`},
-	}
-	for _, test := range tests {
+	} {
 		node := &fakeNode{logs: dir}
 		node.set(testPod(test.status))
 		assert.Deep(t, test.name, test.want, ask1(t, testConfig(t, node), "/containerLogs/default/web/main?"+test.query))
@@ -187,13 +185,10 @@ func TestFollowersEndWithTheServer(t *testing.T) {
 	c.TLS = serving(t, ca)
 	s := assert.Get(New(c)).Must(t)
 	assert.Must(t, s.Listen())
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx) }()
+	stop := assert.Serves(t, s.Serve)
 	response := assert.Get(ca.client(t).Get("https://" + s.Addr().String() + "/containerLogs/default/web/main?follow=true")).Must(t)
 	defer response.Body.Close()
-	cancel()
-	assert.NoError(t, <-ended)
+	stop()
 	<-s.requests.over
 }
 

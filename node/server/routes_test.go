@@ -25,7 +25,7 @@ func TestPaths(t *testing.T) {
 	debugging := func(k *kubeletconfig.KubeletConfiguration) { k.EnableDebuggingHandlers = &no }
 	noCheckpoints := func(k *kubeletconfig.KubeletConfiguration) { k.FeatureGates = map[string]bool{checkpointGate: false} }
 	const off = "405 Debug endpoints are disabled.\n"
-	tests := []struct {
+	for _, test := range []struct {
 		method, path string
 		change       func(*kubeletconfig.KubeletConfiguration)
 		want         string
@@ -59,8 +59,7 @@ func TestPaths(t *testing.T) {
 		{"GET", "/logs/x", debugging, off},
 		{"GET", "/configz", debugging, "404 404: Page Not Found"},
 		{"GET", "/healthz", debugging, "200 ok"},
-	}
-	for _, test := range tests {
+	} {
 		c := testConfig(t, &fakeNode{})
 		if test.change != nil {
 			test.change(c.Kubelet)

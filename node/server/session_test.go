@@ -73,15 +73,7 @@ func nodeWith(t *testing.T, c Config) (address string, end func()) {
 	c.TLS = serving(t, newAuthority(t))
 	s := assert.Get(New(c)).Must(t)
 	assert.Must(t, s.Listen())
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		assert.NoError(t, s.Serve(ctx))
-	}()
-	end = func() { cancel(); <-ended }
-	t.Cleanup(end)
-	return s.Addr().String(), end
+	return s.Addr().String(), assert.Serves(t, s.Serve)
 }
 
 // TestSessionsSayHowTheyEnd: bytes go both ways; a session that ends otherwise than by its process's end tells its client so. Silence

@@ -90,7 +90,7 @@ func streamConfig(t *testing.T, runtime *fakeRuntime) Config {
 func TestStreamRequests(t *testing.T) {
 	const noUpgrade = "500 Upgrade request required\n"
 	none := []any(nil)
-	tests := []struct {
+	for _, test := range []struct {
 		path  string
 		err   error
 		asked []any
@@ -109,8 +109,7 @@ func TestStreamRequests(t *testing.T) {
 		{"/portForward/default/web/u1", nil, []any{"portforward new []"}, noUpgrade},
 		{"/run/default/web/main?cmd=ls+-l", nil, []any{`execsync c1 ["ls" "-l"]`}, "200 outerr"},
 		{"/run/default/web/u1/main?cmd=false", nil, []any{`execsync c1 ["false"]`}, "500 command 'false' exited with 3: err"},
-	}
-	for _, test := range tests {
+	} {
 		runtime := &fakeRuntime{url: "http://127.0.0.1:1/x", err: test.err}
 		got := request1(t, streamConfig(t, runtime), http.MethodPost, test.path)
 		assert.True(t, strings.HasPrefix(got, test.want), "%s: %q, want %q", test.path, got, test.want)
@@ -125,7 +124,7 @@ func TestRunningPods(t *testing.T) {
 }
 
 func TestParsePorts(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		texts []string
 		want  string
 	}{
@@ -135,8 +134,7 @@ func TestParsePorts(t *testing.T) {
 		{[]string{"0"}, `[] port "0" must be > 0`},
 		{[]string{"x"}, `[] unable to parse "x" as a port: strconv.ParseUint: parsing "x": invalid syntax`},
 		{[]string{"65536"}, `[] unable to parse "65536" as a port: strconv.ParseUint: parsing "65536": value out of range`},
-	}
-	for _, test := range tests {
+	} {
 		ports, err := parsePorts(test.texts)
 		assert.Equal(t, test.want, fmt.Sprint(ports, err), "%q", test.texts)
 	}

@@ -1,7 +1,6 @@
 package shutdown
 
 import (
-	"context"
 	"log/slog"
 	"net"
 	"os"
@@ -29,7 +28,6 @@ func newMachine(t *testing.T, delay time.Duration) *machine {
 	bus := logindtest.NewBus(t)
 	m := &machine{t: t, bus: bus, logind: logindtest.NewLogind(t, bus, delay), calls: make(chan string, 16), events: make(chan string, 16)}
 	m.watch()
-	t.Cleanup(func() { m.stop() })
 	return m
 }
 
@@ -40,16 +38,7 @@ func (m *machine) watch() {
 		Began: func() { m.calls <- "began" }, Cancelled: func() { m.calls <- "cancelled" },
 		Event: func(message string) { m.events <- message }, Changed: func() {}, Log: slog.New(slog.DiscardHandler),
 	})
-	ctx, cancel := context.WithCancel(m.t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		m.Run(ctx)
-	}()
-	m.stop = func() {
-		cancel()
-		<-ended
-	}
+	m.stop = assert.Runs(m.t, m.Run)
 }
 
 // restartBus has everybody lose the connection.
@@ -81,16 +70,7 @@ func TestBusHangs(t *testing.T) {
 		Bus: Bus{bus.Address(), 100 * time.Millisecond}, DropIns: t.TempDir(), Record: filepath.Join(t.TempDir(), "times.json"),
 		Changed: func() {}, Log: slog.New(slog.DiscardHandler),
 	})
-	ended := make(chan struct{})
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		defer close(ended)
-		w.Run(ctx)
-	}()
-	defer func() {
-		cancel()
-		<-ended
-	}()
+	assert.Runs(t, w.Run)
 	came := make(chan net.Conn)
 	go func() {
 		defer close(came)

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -110,7 +109,6 @@ func TestSeenAnnotation(t *testing.T) {
 // TestOutageAtStart: the source begins while the API server is away, and says so once.
 func TestOutageAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
 		client := fake.NewClientset(apiPod("a", "1", "1"))
 		var away atomic.Bool
 		away.Store(true)
@@ -119,11 +117,7 @@ func TestOutageAtStart(t *testing.T) {
 			return away.Load(), nil, errors.New("connection lost")
 		})
 		feed, log := newRecorder(), &textLog{}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			(&API{Client: client, NodeName: "n", Feed: feed, Log: log.logger()}).Run(ctx)
-		}()
+		stop := assert.Runs(t, (&API{Client: client, NodeName: "n", Feed: feed, Log: log.logger()}).Run)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		got := feed.take()
@@ -132,8 +126,7 @@ func TestOutageAtStart(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		assert.Deep(t, "", []string{"wanted api a", "heard api"}, feed.take())
-		cancel()
-		<-done
+		stop()
 		want := []string{
 			`level=WARN msg="listing and watching pods fails: trying again" err="connection lost"`,
 			`level=INFO msg="listing and watching pods works again"`,

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,16 +12,7 @@ import (
 // runFile runs the source until the test ends; it looks after events only.
 func runFile(t *testing.T, path string) (*recorder, *textLog) {
 	feed, log := newRecorder(), &textLog{}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		(&File{Objects: &Objects{}, Path: path, NodeName: "n", Period: 24 * time.Hour, Feed: feed, Log: log.logger()}).Run(ctx)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-	})
+	assert.Runs(t, (&File{Objects: &Objects{}, Path: path, NodeName: "n", Period: 24 * time.Hour, Feed: feed, Log: log.logger()}).Run)
 	return feed, log
 }
 

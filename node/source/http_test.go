@@ -1,7 +1,6 @@
 package source
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -71,12 +70,8 @@ func TestHTTP(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				feed, log, now := newRecorder(), &textLog{}, &website{}
 				now.Store(&tc.steps[0])
-				ctx, cancel := context.WithCancel(t.Context())
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					(&HTTP{URL: "http://x/pods", Header: http.Header{"X-Key": {"k"}}, NodeName: "n", Feed: feed, Client: &http.Client{Transport: now}, Record: feed.event, Log: log.logger()}).Run(ctx)
-				}()
+				source := &HTTP{URL: "http://x/pods", Header: http.Header{"X-Key": {"k"}}, NodeName: "n", Feed: feed, Client: &http.Client{Transport: now}, Record: feed.event, Log: log.logger()}
+				assert.Runs(t, source.Run)
 				for i := range tc.steps {
 					synctest.Wait()
 					now.Store(&tc.steps[i])
@@ -87,8 +82,6 @@ func TestHTTP(t *testing.T) {
 					diff := cmp.Diff(tc.want[i], feed.take())
 					assert.True(t, diff == "", "answer %d (-want +got):\n%s\nlog: %s", i+1, diff, log)
 				}
-				cancel()
-				<-done
 			})
 		})
 	}
@@ -99,19 +92,14 @@ func TestHTTPLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now, log := &website{}, &textLog{}
 		now.Store(&answer{err: errors.New("refused")})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			(&HTTP{URL: "http://x/pods", Header: http.Header{"X-Key": {"k"}}, Feed: newRecorder(), Client: &http.Client{Transport: now}, Log: log.logger()}).Run(ctx)
-		}()
+		source := &HTTP{URL: "http://x/pods", Header: http.Header{"X-Key": {"k"}}, Feed: newRecorder(), Client: &http.Client{Transport: now}, Log: log.logger()}
+		stop := assert.Runs(t, source.Run)
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
 		now.Store(&answer{status: 200})
 		time.Sleep(DefaultPeriod)
 		synctest.Wait()
-		cancel()
-		<-done
+		stop()
 		lines := strings.Count(log.String(), "\n")
 		assert.True(t, lines == loudFailures, "%d lines:\n%s", lines, log)
 	})

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,16 +55,8 @@ func newMirrorWorld(t *testing.T, objects ...runtime.Object) *mirrorWorld {
 		Changed: func(uid types.UID) { w.write("changed " + string(uid)) },
 		Refused: func(_ *v1.Pod, err error) { w.write("refused: " + err.Error()) },
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { w.mirrors.Run(ctx) })
-	running.Go(func() {
-		(&API{Client: w.client, NodeName: "n", Feed: w.feed, Mirrors: w.mirrors, Log: w.log.logger()}).Run(ctx)
-	})
-	t.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
+	assert.Runs(t, w.mirrors.Run)
+	assert.Runs(t, (&API{Client: w.client, NodeName: "n", Feed: w.feed, Mirrors: w.mirrors, Log: w.log.logger()}).Run)
 	return w
 }
 

@@ -22,8 +22,7 @@ import (
 
 func thresholds(t *testing.T, hard map[string]string) []pressure.Threshold {
 	t.Helper()
-	list := assert.Get(pressure.ParseThresholds(&kubeletconfig.KubeletConfiguration{EvictionHard: hard})).Must(t)
-	return list
+	return assert.Get(pressure.ParseThresholds(&kubeletconfig.KubeletConfiguration{EvictionHard: hard})).Must(t)
 }
 
 // B-EVI-3: the nearer a threshold is, the sooner the next look.

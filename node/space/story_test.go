@@ -65,10 +65,7 @@ func (s *story) begin() {
 	s.claims = NewClaims(images.New(s.Runtime, images.Options{}), func() {})
 	s.config.Claims = s.claims
 	s.collector = NewCollector(s.config)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { s.collector.Run(ctx) })
-	s.stop = func() { cancel(); running.Wait() }
+	s.stop = assert.Runs(s, s.collector.Run)
 	s.passes(time.Second)
 }
 
@@ -318,8 +315,7 @@ func TestRemovalFails(t *testing.T) {
 		s.pull(name(0), name(1), name(2))
 		s.passes(imagePeriod)
 		s.Fault("fail RemoveImage sha256:" + name(1))
-		err := s.collector.ReclaimImages(s.Context())
-		assert.ErrorContains(t, "with errors in image deletion: remove image r.io/1:1: injected fault", err)
+		assert.ErrorContains(t, "with errors in image deletion: remove image r.io/1:1: injected fault", s.collector.ReclaimImages(s.Context()))
 		s.wantImages("1")
 	})
 }

@@ -121,8 +121,7 @@ func TestFiguresOfDrivers(t *testing.T) {
 	asked := make(chan string, 2)
 	s.Measured = func(source string, _ time.Duration) { asked <- source }
 	claim := &statsapi.PVCReference{Name: "claim", Namespace: "ns"}
-	want := []statsapi.VolumeStats{{Name: "data", PVCRef: claim, FsStats: fsOf(100, 30)}}
-	assert.Deep(t, "figures", want, s.ofPod(t.Context()))
+	assert.Deep(t, "figures", []statsapi.VolumeStats{{Name: "data", PVCRef: claim, FsStats: fsOf(100, 30)}}, s.ofPod(t.Context()))
 	sources := []string{<-asked, <-asked}
 	assert.True(t, sources[0] == "d" && sources[1] == "d", "A-VOL-8: measured by %q", sources)
 }

@@ -321,6 +321,5 @@ func TestImageSizes(t *testing.T) {
 	for _, mb := range []uint64{0, 10, 499, 1024, 102400} {
 		got[mb] = sizeLabel(mb << 20)
 	}
-	want := map[uint64]string{0: "0-10MB", 10: "10MB-100MB", 499: "100MB-500MB", 1024: "1GB-5GB", 102400: "GT100GB"}
-	assert.Deep(t, "labels", want, got)
+	assert.Deep(t, "labels", map[uint64]string{0: "0-10MB", 10: "10MB-100MB", 499: "100MB-500MB", 1024: "1GB-5GB", 102400: "GT100GB"}, got)
 }

@@ -37,8 +37,7 @@ func TestOf(t *testing.T) {
 	got := assert.Get(UserNamespaceBlocks{}.Of(podsDir, "a")).Must(t)
 	first := got.Uids[0].HostId
 	ids := []*runtimeapi.IDMapping{{HostId: first, ContainerId: 0, Length: 65536}}
-	want := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_POD, Uids: ids, Gids: ids}
-	assert.Deep(t, "A-SEC-6", want, got, protocmp.Transform())
+	assert.Deep(t, "A-SEC-6", &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_POD, Uids: ids, Gids: ids}, got, protocmp.Transform())
 	assert.True(t, first%65536 == 0 && first >= 524288 && first <= 1879048191-65535, "A-SEC-6 block at %d", first)
 	again := of(t, podsDir, "a")
 	assert.True(t, again == first, "A-SEC-6 the second time %d, want the recorded %d", again, first)
@@ -49,8 +48,7 @@ func TestOf(t *testing.T) {
 	assert.True(t, err == nil && string(text) == wantText, "A-SEC-6 record %s, %v, want %s", text, err, wantText)
 	assert.Must(t, os.RemoveAll(dir))
 	podFolder(t, podsDir, "c")
-	third := of(t, podsDir, "c")
-	assert.True(t, third == first, "A-SEC-6 after the first pod's end: %d, want its block %d again", third, first)
+	assert.Equal(t, first, of(t, podsDir, "c"), "A-SEC-6 after the first pod's end")
 }
 
 // The volumes, which make the pod's folder as well, may not have begun.
@@ -59,8 +57,7 @@ func TestOfBeforeTheFolder(t *testing.T) {
 	first := of(t, podsDir, "a")
 	info, err := os.Stat(filepath.Join(podsDir, "a"))
 	assert.True(t, err == nil && info.Mode() == fs.ModeDir|0o750, "A-SEC-6 the pod's folder: %v, %v, want one with mode 0750", info, err)
-	again := of(t, podsDir, "a")
-	assert.True(t, again == first, "A-SEC-6 the second time %d, want the recorded %d", again, first)
+	assert.Equal(t, first, of(t, podsDir, "a"), "A-SEC-6 the second time")
 }
 
 // A block is its pod's after a power cut, too: files of its users stay.

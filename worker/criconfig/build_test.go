@@ -84,7 +84,7 @@ func fromSecret(name, prefix string, optional *bool) v1.EnvFromSource {
 }
 
 func TestBuildEnv(t *testing.T) {
-	tests := []struct {
+	for _, tc := range []struct {
 		name      string
 		container v1.Container
 		services  []KeyValue
@@ -139,8 +139,7 @@ func TestBuildEnv(t *testing.T) {
 				{"HOST", "192.0.2.1"}, {"HOSTS", "192.0.2.1,2001:db8::1"}, {"IP", "10.0.0.2"}, {"IPS", "10.0.0.2,fd00::2"},
 			},
 		},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := assert.Get(BuildEnvironment(EnvironmentInput{
 				Pod: environmentTestPod(), Container: &tc.container, Objects: testObjects, Services: tc.services,
@@ -152,7 +151,7 @@ func TestBuildEnv(t *testing.T) {
 }
 
 func TestBuildErrors(t *testing.T) {
-	tests := []struct {
+	for _, tc := range []struct {
 		name      string
 		container v1.Container
 		want      string
@@ -164,11 +163,9 @@ func TestBuildErrors(t *testing.T) {
 		{"A-ENV-5 ConfigMap of envFrom", v1.Container{EnvFrom: []v1.EnvFromSource{fromConfigMap("none", "", nil)}}, `configmaps "none" not found`},
 		{"A-ENV-5 Secret of envFrom", v1.Container{EnvFrom: []v1.EnvFromSource{fromSecret("none", "", nil)}}, `secrets "none" not found`},
 		{"A-ENV-8 unknown field", v1.Container{Env: []v1.EnvVar{fieldVar("A", "spec.hostname")}}, "unsupported fieldPath: spec.hostname"},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := BuildEnvironment(EnvironmentInput{Pod: environmentTestPod(), Container: &tc.container, Objects: testObjects})
-			assert.Error(t, tc.want, err)
+			assert.Error(t, tc.want, assert.ErrorOf(BuildEnvironment(EnvironmentInput{Pod: environmentTestPod(), Container: &tc.container, Objects: testObjects})))
 		})
 	}
 }
@@ -176,8 +173,7 @@ func TestBuildErrors(t *testing.T) {
 func TestBuildOptionalForgivesOnlyNotFound(t *testing.T) {
 	broken := errors.New("connection refused")
 	container := &v1.Container{EnvFrom: []v1.EnvFromSource{fromConfigMap("conf", "", new(true))}}
-	_, err := BuildEnvironment(EnvironmentInput{Pod: environmentTestPod(), Container: container, Objects: objects{err: broken}})
-	assert.ErrorIs(t, broken, err)
+	assert.ErrorIs(t, broken, assert.ErrorOf(BuildEnvironment(EnvironmentInput{Pod: environmentTestPod(), Container: container, Objects: objects{err: broken}})))
 }
 
 func TestBuildCommandAndArgsExpandWithTheFinalVariables(t *testing.T) {
@@ -207,7 +203,7 @@ func TestResourceFieldRef(t *testing.T) {
 	pod.Spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{"cpu": resource.MustParse("3"), "memory": resource.MustParse("1Gi")}}
 	allocatable := v1.ResourceList{"cpu": resource.MustParse("8"), "memory": resource.MustParse("16Gi"), "ephemeral-storage": resource.MustParse("50G")}
 
-	tests := []struct{ container, resource, divisor, want, wantErr string }{
+	for _, tc := range []struct{ container, resource, divisor, want, wantErr string }{
 		{"", "requests.cpu", "0", "2", ""},
 		{"", "requests.cpu", "1m", "1100", ""},
 		{"", "requests.memory", "0", "0", ""},
@@ -221,8 +217,7 @@ func TestResourceFieldRef(t *testing.T) {
 		{"none", "limits.cpu", "0", "", "container none not found"},
 		{"", "limits.pods", "0", "", "unsupported container resource : limits.pods"},
 		{"", "usage.cpu", "0", "", "unsupported container resource : usage.cpu"},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-ENV-8 "+tc.container+" "+tc.resource+"/"+tc.divisor, func(t *testing.T) {
 			b := builder{EnvironmentInput: EnvironmentInput{Pod: pod, Container: &pod.Spec.Containers[0], Allocatable: allocatable}}
 			got, err := b.resource(&v1.ResourceFieldSelector{ContainerName: tc.container, Resource: tc.resource, Divisor: resource.MustParse(tc.divisor)})
@@ -247,7 +242,7 @@ func TestFileKeyRef(t *testing.T) {
 	assert.Must(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	assert.Must(t, os.WriteFile(filepath.Join(dir, "huge"), nil, 0o600))
 	assert.Must(t, os.Truncate(filepath.Join(dir, "huge"), 1<<40))
-	tests := []struct {
+	for _, tc := range []struct {
 		path, key string
 		optional  bool
 		want      string
@@ -272,8 +267,7 @@ func TestFileKeyRef(t *testing.T) {
 		{path: "huge", key: "A", wantErr: `couldn't parse env file "huge" of volume "vol" for key "A": has 1099511627776 bytes, more than 4194304`},
 		{path: ".", key: "A", optional: true, wantErr: `couldn't parse env file "." of volume "vol" for key "A": is no regular file`},
 		{path: "../env", key: "A", wantErr: `couldn't parse env file "../env" of volume "vol" for key "A": openat ../env: path escapes from parent`},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-ENV-6 "+tc.path+" "+tc.key, func(t *testing.T) {
 			b := builder{EnvironmentInput: EnvironmentInput{VolumePath: func(v string) (string, bool) { return dir, v == "vol" }}}
 			got, found, err := b.fileKey(&v1.FileKeySelector{VolumeName: "vol", Path: tc.path, Key: tc.key, Optional: &tc.optional})

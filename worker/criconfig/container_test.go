@@ -108,7 +108,7 @@ func ownsMain(_ types.UID, container string) bool { return container == "main" }
 
 func TestContainerResources(t *testing.T) {
 	gi := resource.MustParse("1Gi")
-	tests := []struct {
+	for _, tc := range []struct {
 		name string
 		node Node
 		pod  v1.PodSpec
@@ -153,13 +153,11 @@ func TestContainerResources(t *testing.T) {
 			"A-CRI-11 cgroup v1 with swap", Node{SwapLimit: true}, v1.PodSpec{}, v1.ResourceRequirements{Limits: resources("", "1Gi")},
 			&runtimeapi.LinuxContainerResources{CpuPeriod: 100_000, CpuShares: 2, MemoryLimitInBytes: 1 << 30, MemorySwapLimitInBytes: 1 << 30, OomScoreAdj: 999},
 		},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			container := v1.Container{Name: "main", Resources: tc.in}
 			tc.pod.Containers = []v1.Container{container}
-			got := Resources(tc.node, &v1.Pod{Spec: tc.pod}, &container)
-			assert.Deep(t, "resources", tc.want, got, protocmp.Transform())
+			assert.Deep(t, "resources", tc.want, Resources(tc.node, &v1.Pod{Spec: tc.pod}, &container), protocmp.Transform())
 		})
 	}
 }
@@ -193,4 +191,65 @@ func TestStopSignal(t *testing.T) {
 		got := assert.Get(Container(ContainerInput{Pod: testPod(), Container: &v1.Container{Name: "main", Lifecycle: tc.lifecycle}})).Must(t)
 		assert.Equal(t, tc.want, got.StopSignal, "A-CRI-12 %s", name)
 	}
+}
+
+// A-DEV-1: what was assigned to a container is part of its config, before what volumes bring.
+func TestAssigned(t *testing.T) {
+	pod := testPod()
+	container := &v1.Container{Name: "main", Image: "app:1"}
+	pod.Spec.Containers = []v1.Container{*container}
+	got := assert.Get(Container(ContainerInput{
+		Pod: pod, Container: container, RestartCount: 2, ImageRef: "sha256:abc",
+		Mounts:  []*runtimeapi.Mount{{HostPath: "/pods/v", ContainerPath: "/v"}},
+		Devices: []*runtimeapi.Device{{HostPath: "/dev/loop7", ContainerPath: "/dev/block", Permissions: "mrw"}},
+		Assigned: Assigned{
+			Mounts:      []*runtimeapi.Mount{{HostPath: "/usr/lib/gpu", ContainerPath: "/gpu", Readonly: true}},
+			Devices:     []*runtimeapi.Device{{HostPath: "/dev/gpu0", ContainerPath: "/dev/gpu0", Permissions: "rw"}},
+			Annotations: map[string]string{"gpu": "0", restartCountAnnotation: "7"},
+			CDIDevices:  []string{"vendor.com/gpu=0"},
+			CPUs:        "2-3", MemoryNodes: "0",
+		},
+	})).Must(t)
+	type part struct {
+		Mounts               []*runtimeapi.Mount
+		Devices              []*runtimeapi.Device
+		CDI                  []*runtimeapi.CDIDevice
+		Annotation, Restarts string
+		CPUs, MemoryNodes    string
+	}
+	want := part{
+		Mounts: []*runtimeapi.Mount{
+			{HostPath: "/usr/lib/gpu", ContainerPath: "/gpu", Readonly: true}, {HostPath: "/pods/v", ContainerPath: "/v"},
+		},
+		Devices: []*runtimeapi.Device{
+			{HostPath: "/dev/gpu0", ContainerPath: "/dev/gpu0", Permissions: "rw"},
+			{HostPath: "/dev/loop7", ContainerPath: "/dev/block", Permissions: "mrw"},
+		},
+		CDI:        []*runtimeapi.CDIDevice{{Name: "vendor.com/gpu=0"}},
+		Annotation: "0", Restarts: "2", CPUs: "2-3", MemoryNodes: "0",
+	}
+	has := part{
+		got.Mounts, got.Devices, got.CDIDevices, got.Annotations["gpu"], got.Annotations[restartCountAnnotation],
+		got.Linux.Resources.CpusetCpus, got.Linux.Resources.CpusetMems,
+	}
+	assert.Deep(t, "A-DEV-1 config", want, has, protocmp.Transform())
+}
+
+// A-DEV-1: where two say something of the same, the first counts.
+func TestAdd(t *testing.T) {
+	var all Assigned
+	all.Add(Assigned{CDIDevices: []string{"v/c=1"}})
+	all.Add(Assigned{
+		Env: []KeyValue{{Name: "GPU", Value: "0"}}, Annotations: map[string]string{"a": "1"},
+		CDIDevices: []string{"v/g=0", "v/c=1"}, CPUs: "1",
+	})
+	all.Add(Assigned{
+		Env: []KeyValue{{Name: "GPU", Value: "9"}, {Name: "NIC", Value: "2"}}, Annotations: map[string]string{"a": "2", "b": "3"},
+		CPUs: "7", MemoryNodes: "0,1",
+	})
+	want := Assigned{
+		Env: []KeyValue{{Name: "GPU", Value: "0"}, {Name: "NIC", Value: "2"}}, Annotations: map[string]string{"a": "1", "b": "3"},
+		CDIDevices: []string{"v/c=1", "v/g=0"}, CPUs: "1", MemoryNodes: "0,1",
+	}
+	assert.Deep(t, "assigned", want, all)
 }

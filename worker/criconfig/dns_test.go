@@ -34,7 +34,7 @@ func numbered(format string, n int) []string {
 
 func TestDNS(t *testing.T) {
 	missing := lifecycle.Warning{Reason: "MissingClusterDNS", Message: `pod: "web_ns(uid-1)". kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.`}
-	tests := []struct {
+	for _, tc := range []struct {
 		name     string
 		spec     func(*v1.PodSpec)
 		cluster  ClusterDNS
@@ -129,8 +129,7 @@ func TestDNS(t *testing.T) {
 			want:     &runtimeapi.DNSConfig{Searches: numbered("d%d", 32)},
 			warnings: []lifecycle.Warning{{Reason: "DNSConfigForming", Message: "Search Line limits were exceeded, some search paths have been omitted, the applied search line is: " + strings.Join(numbered("d%d", 32), " ")}},
 		},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			resolver := nodeResolver
 			if tc.resolver != nil {
@@ -179,7 +178,7 @@ func TestHostResolver(t *testing.T) {
 	none := filepath.Join(dir, "none")
 	wantStub := ResolvConf{Servers: []string{"127.0.0.53"}, Searches: []string{"lan"}, Options: []string{"edns0", "trust-ad", "ndots:2"}}
 	wantReal := ResolvConf{Servers: []string{"192.0.2.53"}}
-	tests := []struct {
+	for _, tc := range []struct {
 		name, path, systemd string
 		want                Resolver
 	}{
@@ -189,8 +188,7 @@ func TestHostResolver(t *testing.T) {
 		{"A-NET-4 stub and a scoped server", scoped, real, Resolver{Host: ResolvConf{Servers: []string{"127.0.0.53", "fe80::1%3"}}, Pod: wantReal}},
 		{"A-NET-4 scoped servers behind the stub", stub, scoped, Resolver{Host: wantStub, Pod: ResolvConf{Servers: []string{"127.0.0.53"}}, Scoped: []string{"fe80::1%3"}}},
 		{"A-NET-3 no file", none, real, Resolver{}},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := assert.Get(hostResolver(tc.path, tc.systemd)).Must(t)
 			assert.Deep(t, "resolver", tc.want, got)

@@ -11,7 +11,7 @@ import (
 func TestExpand(t *testing.T) {
 	values := map[string]string{"A": "a", "B": "$(A)", "EMPTY": ""}
 	lookup := func(name string) (string, bool) { v, ok := values[name]; return v, ok }
-	tests := []struct{ in, want string }{
+	for _, tc := range []struct{ in, want string }{
 		{"", ""},
 		{"plain", "plain"},
 		{"$(A)", "a"},
@@ -28,8 +28,7 @@ func TestExpand(t *testing.T) {
 		{"$(A $(A)", "$(A $(A)"},
 		{"$()", "$()"},
 		{"$é$(A)", "$éa"},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-ENV-4 "+tc.in, func(t *testing.T) {
 			assert.Equal(t, tc.want, Expand(tc.in, lookup), "Expand(%q)", tc.in)
 		})
@@ -38,7 +37,7 @@ func TestExpand(t *testing.T) {
 
 func TestSubPath(t *testing.T) {
 	env := []KeyValue{{"POD", "web-0"}, {"EMPTY", ""}}
-	tests := []struct {
+	for _, tc := range []struct {
 		name          string
 		mount         v1.VolumeMount
 		want, wantErr string
@@ -46,8 +45,7 @@ func TestSubPath(t *testing.T) {
 		{"A-VOL-3 subPath is not expanded", v1.VolumeMount{SubPath: "$(POD)"}, "$(POD)", ""},
 		{"A-VOL-3 subPathExpr expands", v1.VolumeMount{SubPathExpr: "logs/$(POD)"}, "logs/web-0", ""},
 		{"A-VOL-3 missing and empty variables", v1.VolumeMount{SubPathExpr: "$(NONE)/$(EMPTY)/$(NONE)"}, "", "missing value for EMPTY, NONE"},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := SubPath(&tc.mount, env)
 			assert.Error(t, tc.wantErr, err)
@@ -63,6 +61,5 @@ func TestExpandLiterally(t *testing.T) {
 		{Name: "SECRET", ValueFrom: &v1.EnvVarSource{}},
 	}
 	got := ExpandLiterally([]string{"$(PORT)", "$(URL)", "<$(SECRET)>", "$(NOBODY)", "$$(PORT)"}, env)
-	want := []string{"8080", "http://x:$(PORT)", "<>", "$(NOBODY)", "$(PORT)"}
-	assert.Deep(t, "", want, got)
+	assert.Deep(t, "", []string{"8080", "http://x:$(PORT)", "<>", "$(NOBODY)", "$(PORT)"}, got)
 }

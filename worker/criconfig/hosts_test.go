@@ -23,7 +23,7 @@ func networkPod(change func(*v1.PodSpec)) *v1.Pod {
 
 func TestHostnameOf(t *testing.T) {
 	long := strings.Repeat("a", 62)
-	tests := []struct {
+	for _, tc := range []struct {
 		name    string
 		podName string
 		spec    func(*v1.PodSpec)
@@ -63,8 +63,7 @@ func TestHostnameOf(t *testing.T) {
 			want: Hostname{Name: "over", Kernel: "over"},
 		},
 		{name: "A-NET-2 not sent for hostNetwork", spec: func(s *v1.PodSpec) { s.HostNetwork = true }, want: Hostname{Name: "web"}},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pod := networkPod(tc.spec)
 			if tc.podName != "" {
@@ -82,7 +81,7 @@ const loopbackLines = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-lo
 
 func TestHostsFile(t *testing.T) {
 	aliases := []v1.HostAlias{{IP: "10.1.2.3", Hostnames: []string{"a", "b"}}, {IP: "::5", Hostnames: []string{"c"}}}
-	tests := []struct {
+	for _, tc := range []struct {
 		name     string
 		spec     func(*v1.PodSpec)
 		hostname Hostname
@@ -103,8 +102,7 @@ func TestHostsFile(t *testing.T) {
 			spec: func(s *v1.PodSpec) { s.HostNetwork = true; s.HostAliases = aliases[:1] },
 			want: "# Kubernetes-managed hosts file (host network).\n127.0.0.1 node\n\n# Entries added by HostAliases.\n10.1.2.3\ta\tb\n",
 		},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := HostsFile(networkPod(tc.spec), tc.hostname, []string{"10.0.0.2", "fd00::2"}, []byte("127.0.0.1 node\n"), nil)
 			assert.Deep(t, "hosts", tc.want, string(got))
@@ -114,7 +112,7 @@ func TestHostsFile(t *testing.T) {
 
 func TestMountsHosts(t *testing.T) {
 	own := v1.Container{VolumeMounts: []v1.VolumeMount{{MountPath: "/etc/hosts"}}}
-	tests := []struct {
+	for _, tc := range []struct {
 		name        string
 		container   v1.Container
 		hostNetwork bool
@@ -125,8 +123,7 @@ func TestMountsHosts(t *testing.T) {
 		{"A-NET-1 without an IP", v1.Container{}, false, nil, false},
 		{"A-NET-1 host network", v1.Container{}, true, nil, true},
 		{"A-NET-1 the container's own mount wins", own, true, []string{"10.0.0.2"}, false},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pod := networkPod(func(s *v1.PodSpec) { s.HostNetwork = tc.hostNetwork })
 			assert.Equal(t, tc.want, MountsHosts(pod, &tc.container, tc.ips), "MountsHosts")

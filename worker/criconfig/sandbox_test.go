@@ -88,7 +88,7 @@ func TestNamespaces(t *testing.T) {
 		container = runtimeapi.NamespaceMode_CONTAINER
 		target    = runtimeapi.NamespaceMode_TARGET
 	)
-	tests := []struct {
+	for _, tc := range []struct {
 		name              string
 		spec              v1.PodSpec
 		targetID          string
@@ -99,8 +99,7 @@ func TestNamespaces(t *testing.T) {
 		{"shared processes", v1.PodSpec{ShareProcessNamespace: new(true)}, "", inPod, inPod, inPod},
 		{"processes of a container", v1.PodSpec{}, "id-1", inPod, inPod, target},
 		{"shared processes need no target", v1.PodSpec{ShareProcessNamespace: new(true)}, "id-1", inPod, inPod, inPod},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-CRI-5 "+tc.name, func(t *testing.T) {
 			got := containerNamespaces(ContainerInput{Pod: &v1.Pod{Spec: tc.spec}, TargetContainerID: tc.targetID})
 			assert.True(t, got.Network == tc.network && got.Ipc == tc.ipc && got.Pid == tc.pid && (got.TargetId != "") == (tc.pid == target),
@@ -111,12 +110,11 @@ func TestNamespaces(t *testing.T) {
 
 func TestSandboxPrivileged(t *testing.T) {
 	privileged := &v1.SecurityContext{Privileged: new(true)}
-	tests := map[string]v1.PodSpec{
+	for name, spec := range map[string]v1.PodSpec{
 		"regular":   {Containers: []v1.Container{{}, {SecurityContext: privileged}}},
 		"init":      {InitContainers: []v1.Container{{SecurityContext: privileged}}},
 		"ephemeral": {EphemeralContainers: []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{SecurityContext: privileged}}}},
-	}
-	for name, spec := range tests {
+	} {
 		assert.True(t, hasPrivileged(&v1.Pod{Spec: spec}), "A-CRI-4 a privileged %s container is overlooked", name)
 	}
 	assert.True(t, !hasPrivileged(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{SecurityContext: &v1.SecurityContext{}}}}}),

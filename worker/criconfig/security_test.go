@@ -20,7 +20,7 @@ func TestContainerFieldsOverrideThePod(t *testing.T) {
 		RunAsUser: ptr.To[int64](1), RunAsGroup: ptr.To[int64](2), SELinuxOptions: &v1.SELinuxOptions{Type: "pod"}, FSGroup: ptr.To[int64](3), SupplementalGroups: []int64{4},
 	}
 	own := &v1.SecurityContext{RunAsUser: ptr.To[int64](11), RunAsGroup: ptr.To[int64](12), SELinuxOptions: &v1.SELinuxOptions{Type: "own"}, Privileged: new(true)}
-	tests := []struct {
+	for _, tc := range []struct {
 		name       string
 		sc         *v1.SecurityContext
 		user       int64
@@ -30,11 +30,9 @@ func TestContainerFieldsOverrideThePod(t *testing.T) {
 	}{
 		{"A-SEC-1 the pod's", nil, 1, 2, "pod", false},
 		{"A-SEC-1 the container's", own, 11, 12, "own", true},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := containerSecurity(ContainerInput{Pod: pod, Container: &v1.Container{SecurityContext: tc.sc}, ImageUser: ImageUser{Name: "nobody"}})
-			assert.Must(t, err)
+			got := assert.Get(containerSecurity(ContainerInput{Pod: pod, Container: &v1.Container{SecurityContext: tc.sc}, ImageUser: ImageUser{Name: "nobody"}})).Must(t)
 			want := &runtimeapi.LinuxContainerSecurityContext{
 				RunAsUser: &runtimeapi.Int64Value{Value: tc.user}, RunAsGroup: &runtimeapi.Int64Value{Value: tc.group},
 				SelinuxOptions: &runtimeapi.SELinuxOption{Type: tc.selinux}, Privileged: tc.privileged,
@@ -49,7 +47,7 @@ func TestContainerFieldsOverrideThePod(t *testing.T) {
 }
 
 func TestImageUser(t *testing.T) {
-	tests := []struct {
+	for _, tc := range []struct {
 		name     string
 		in       ImageUser
 		wantUID  *runtimeapi.Int64Value
@@ -58,8 +56,7 @@ func TestImageUser(t *testing.T) {
 		{"A-SEC-1 id", ImageUser{UID: ptr.To[int64](7)}, &runtimeapi.Int64Value{Value: 7}, ""},
 		{"A-SEC-1 name", ImageUser{Name: "nobody"}, nil, "nobody"},
 		{"A-SEC-1 neither is root", ImageUser{}, &runtimeapi.Int64Value{}, ""},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			uid, name := imageUser(tc.in)
 			diff := cmp.Diff(tc.wantUID, uid, protocmp.Transform())
@@ -71,7 +68,7 @@ func TestImageUser(t *testing.T) {
 func TestRunAsNonRoot(t *testing.T) {
 	const where = `(pod: "web_ns(uid-1)", container: main)`
 	nonRoot := &v1.SecurityContext{RunAsNonRoot: new(true)}
-	tests := []struct {
+	for _, tc := range []struct {
 		name  string
 		pod   *v1.PodSecurityContext
 		own   *v1.SecurityContext
@@ -90,13 +87,11 @@ func TestRunAsNonRoot(t *testing.T) {
 			"image with an impossible id", nil, nonRoot, ImageUser{UID: ptr.To[int64](1 << 31)},
 			"container has runAsNonRoot and image has an invalid user id (2147483648). (Must be 1-(2147483647)): must be between 0 and 2147483647, inclusive " + where,
 		},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-SEC-2 "+tc.name, func(t *testing.T) {
 			pod := testPod()
 			pod.Spec.SecurityContext = tc.pod
-			_, err := Container(ContainerInput{Pod: pod, Container: &v1.Container{Name: "main", SecurityContext: tc.own}, ImageUser: tc.image})
-			assert.Error(t, tc.want, err)
+			assert.Error(t, tc.want, assert.ErrorOf(Container(ContainerInput{Pod: pod, Container: &v1.Container{Name: "main", SecurityContext: tc.own}, ImageUser: tc.image})))
 		})
 	}
 }
@@ -106,7 +101,7 @@ func TestSeccomp(t *testing.T) {
 		return &v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: name}
 	}
 	unconfined := &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Unconfined}
-	tests := []struct {
+	for _, tc := range []struct {
 		name     string
 		byNode   bool
 		pod, own *v1.SeccompProfile
@@ -122,8 +117,7 @@ func TestSeccomp(t *testing.T) {
 			&runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Localhost, LocalhostRef: "/root/seccomp/a/b.json"}, "",
 		},
 		{"a file without a name", false, nil, localhost(nil), nil, "localhostProfile must be set if seccompProfile type is Localhost."},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-SEC-4 "+tc.name, func(t *testing.T) {
 			pod := testPod()
 			pod.Spec.SecurityContext.SeccompProfile = tc.pod
@@ -139,7 +133,7 @@ func TestSeccomp(t *testing.T) {
 
 func TestAppArmor(t *testing.T) {
 	profile := func(kind v1.AppArmorProfileType) *v1.AppArmorProfile { return &v1.AppArmorProfile{Type: kind} }
-	tests := []struct {
+	for _, tc := range []struct {
 		name       string
 		own        *v1.AppArmorProfile
 		annotation string
@@ -153,8 +147,7 @@ func TestAppArmor(t *testing.T) {
 		{"the pod's field", nil, "", profile(v1.AppArmorProfileTypeRuntimeDefault), runtimeapi.SecurityProfile_RuntimeDefault, "", "runtime/default"},
 		{"annotation unconfined", nil, "unconfined", nil, runtimeapi.SecurityProfile_Unconfined, "", "unconfined"},
 		{"annotation default", nil, "runtime/default", nil, runtimeapi.SecurityProfile_RuntimeDefault, "", "runtime/default"},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-SEC-4 "+tc.name, func(t *testing.T) {
 			pod := testPod()
 			pod.Spec.SecurityContext.AppArmorProfile = tc.pod

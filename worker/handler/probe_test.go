@@ -114,8 +114,7 @@ func TestNoAddress(t *testing.T) {
 
 // TestDialTimeout: A-PROBE-11: a connection that nobody answers fails in time.
 func TestDialTimeout(t *testing.T) {
-	l, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0) // nobody accepts, and its queue is full
-	assert.Must(t, err)
+	l := assert.Get(unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)).Must(t) // nobody accepts, and its queue is full
 	defer func() { _ = unix.Close(l) }()
 	assert.Must(t, unix.Bind(l, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 	assert.Must(t, unix.Listen(l, 0))
@@ -186,8 +185,7 @@ func TestGRPC(t *testing.T) {
 	})
 	empty := listen(func(*grpc.Server) {})
 	closed := int32(probeMust(strconv.Atoi(closedPort(t).StrVal)))
-	deaf, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and speaks no HTTP/2
-	assert.Must(t, err)
+	deaf := assert.Get(net.Listen("tcp", "127.0.0.1:0")).Must(t) // takes connections, and speaks no HTTP/2
 	defer func() { _ = deaf.Close() }()
 	for _, tc := range []struct {
 		name, service string

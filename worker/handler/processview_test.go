@@ -54,8 +54,7 @@ func TestUpTo(t *testing.T) {
 func TestClaim(t *testing.T) {
 	s := twoCommands()
 	s.claim(10)
-	got := s.claimed()
-	assert.True(t, slices.Equal(got, []int{10, 12}), "sessions %v", got)
+	assert.Deep(t, "sessions", []int{10, 12}, s.claimed())
 }
 
 // TestClaimLeader: A-PROBE-13: a leader is known by its arguments; those of one

@@ -70,17 +70,15 @@ func TestLookup(t *testing.T) {
 
 func TestUnreadableSecret(t *testing.T) {
 	broken := jsonSecret("broken", `"r.io": {"auth":"bm9jb2xvbg=="}`)
-	cases := []struct {
+	for _, c := range []struct {
 		secret v1.Secret
 		want   string
 	}{
 		{broken, `read pull secret ns/broken: entry "r.io": auth is not base64 of username:password`},
 		{jsonSecret("bad", `"r.io": {"auth":"%"}`), `read pull secret ns/bad: entry "r.io": auth is not base64: illegal base64 data at input byte 0`},
 		{jsonSecret("cut", `"r.io": `), `read pull secret ns/cut: invalid character '}' looking for beginning of value`},
-	}
-	for _, c := range cases {
-		_, err := secretKeyring([]v1.Secret{c.secret})
-		assert.Error(t, c.want, err, "error of secret ", c.secret.Name)
+	} {
+		assert.Error(t, c.want, assert.ErrorOf(secretKeyring([]v1.Secret{c.secret})), "error of secret ", c.secret.Name)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestPullAnonymously(t *testing.T) {
 
 // A-IMG-4; what has no reason of its own is ErrImagePull, never a sentence (A-CST-8).
 func TestPullErrors(t *testing.T) {
-	cases := []struct {
+	for _, c := range []struct {
 		name                     string
 		err                      error
 		secrets                  []v1.Secret
@@ -88,16 +88,14 @@ func TestPullErrors(t *testing.T) {
 			message: `read pull secret ns/one: invalid character '}' after object key`,
 			errText: `read pull secret ns/one: invalid character '}' after object key`,
 		},
-	}
-	for _, c := range cases {
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			fake := &fakeRuntime{onPull: func(context.Context, *runtimeapi.PullImageRequest) error { return c.err }}
 			_, err := newStore(t, fake, Options{}).Pull(t.Context(), PullRequest{Image: "r.io/app:1", Secrets: c.secrets})
 			var pullErr *PullError
 			assert.Require(t, errors.As(err, &pullErr), "want a PullError, got %v", err)
 			want := []string{c.reason, c.message, c.errText, "r.io/app:1"}
-			got := []string{pullErr.Reason, pullErr.Message, pullErr.Error(), pullErr.Image}
-			assert.Deep(t, "error", want, got)
+			assert.Deep(t, "error", want, []string{pullErr.Reason, pullErr.Message, pullErr.Error(), pullErr.Image})
 		})
 	}
 }

@@ -118,10 +118,8 @@ func (h *halfWriter) Write(p []byte) (int, error) {
 // push puts a new image of random layers there.
 func (l *loopback) push(t *testing.T, repository string) string {
 	t.Helper()
-	image, err := random.Image(layerBytes, layers)
-	assert.Must(t, err)
-	reference, err := name.ParseReference(l.host + "/" + repository + ":1")
-	assert.Must(t, err)
+	image := assert.Get(random.Image(layerBytes, layers)).Must(t)
+	reference := assert.Get(name.ParseReference(l.host + "/" + repository + ":1")).Must(t)
 	assert.Must(t, remote.Write(reference, image, remote.WithAuth(&authn.Basic{Username: "me", Password: "right"})))
 	return reference.Name()
 }
@@ -138,14 +136,12 @@ func secret(host, password string) v1.Secret {
 // openStore starts the bundled runtime below a folder of its own.
 func openStore(t *testing.T, period time.Duration) *images.Store {
 	t.Helper()
-	runtime, err := bundle.Open(t.Context(), bundle.Config{Root: t.TempDir()})
-	assert.Must(t, err)
+	runtime := assert.Get(bundle.Open(t.Context(), bundle.Config{Root: t.TempDir()})).Must(t)
 	t.Cleanup(func() {
 		assert.NoError(t, runtime.Close(context.Background()))
 		assert.Fails(t, assert.ErrorOf(os.Stat(runtime.Paths().RunDir)), runtime.Paths().RunDir, " was left")
 	})
-	conn, err := grpc.NewClient(runtime.Endpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	assert.Must(t, err)
+	conn := assert.Get(grpc.NewClient(runtime.Endpoint(), grpc.WithTransportCredentials(insecure.NewCredentials()))).Must(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return images.New(runtimeapi.NewImageServiceClient(conn), images.Options{
 		Containerd: conn, ProgressPeriod: period,

@@ -49,7 +49,7 @@ func (f *fakeRecords) MustPull(_, _ string, sources func() ([]Source, error)) bo
 
 // A-IMG-8: the intent before, the outcome with its credential after a pull.
 func TestPullsAreRecorded(t *testing.T) {
-	tests := []struct {
+	for _, tc := range []struct {
 		name    string
 		secrets []v1.Secret
 		err     error
@@ -60,8 +60,7 @@ func TestPullsAreRecorded(t *testing.T) {
 		{"anonymously", nil, nil, nil, []string{"intend r.io/app:1", "pulled r.io/app:1 sha256:1 by everybody"}},
 		{"in vain", nil, errors.New("no"), nil, []string{"intend r.io/app:1", "failed r.io/app:1"}},
 		{"not without an intent", nil, nil, errors.New("disk full"), []string{"intend r.io/app:1"}},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			fake := &fakeRuntime{onPull: func(context.Context, *runtimeapi.PullImageRequest) error { return tc.err }}
 			records := &fakeRecords{refuse: tc.refuse}

@@ -50,7 +50,7 @@ func TestPath(t *testing.T) {
 	guaranteed := podOf(needs(list("1", "1Gi"), list("1", "1Gi")))
 	burstable := podOf(needs(list("1", ""), nil))
 	bestEffort := podOf(v1.ResourceRequirements{})
-	tests := []struct {
+	for _, tc := range []struct {
 		name string
 		d    Driver
 		pod  *v1.Pod
@@ -64,8 +64,7 @@ func TestPath(t *testing.T) {
 		{"A-CRI-6 systemd Guaranteed", Driver{Parent: "kubepods", Systemd: true}, guaranteed, "/kubepods.slice/kubepods-pod11_22.slice"},
 		{"A-CRI-6 systemd Burstable", Driver{Parent: "kubepods", Systemd: true}, burstable, "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod11_22.slice"},
 		{"A-CRI-6 systemd with - in the parent", Driver{Parent: "life-pod", Systemd: true}, guaranteed, "/life_pod.slice/life_pod-pod11_22.slice"},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			assert.Equal(t, tc.want, tc.d.Path(tc.pod), "Path")
 		})
@@ -128,7 +127,7 @@ func readIn(t *testing.T, dirs []string, v1File, v2File string) string {
 func TestEnsureSetsTheValues(t *testing.T) {
 	d := testDriver(t)
 	d.PidsLimit = 77
-	tests := []struct {
+	for i, tc := range []struct {
 		name string
 		pod  *v1.Pod
 		// shares, quota and memory on cgroup v1; weight, cpu.max and memory.max on v2.
@@ -143,8 +142,7 @@ func TestEnsureSetsTheValues(t *testing.T) {
 			[3]string{"256", "200000", "unlimited"}, [3]string{"10", "200000 100000", "max"},
 		},
 		{"A-CRI-9 BestEffort", podOf(v1.ResourceRequirements{}), [3]string{"2", "-1", "unlimited"}, [3]string{"1", "max 100000", "max"}},
-	}
-	for i, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.pod.UID = types.UID(fmt.Sprintf("uid-%d", i))
 			for range 2 {
@@ -208,8 +206,7 @@ func TestEnsureWeighsTheLevels(t *testing.T) {
 		want = [2]string{"49", "1"}
 	}
 	for i, class := range []v1.PodQOSClass{v1.PodQOSBurstable, v1.PodQOSBestEffort} {
-		dirs := folders(d, d.path(d.names(class, "")[:2]))
-		assert.Equal(t, want[i], readIn(t, dirs, "cpu.shares", "cpu.weight"), "weight of the level %s", class)
+		assert.Equal(t, want[i], readIn(t, folders(d, d.path(d.names(class, "")[:2])), "cpu.shares", "cpu.weight"), "weight of the level %s", class)
 	}
 }
 
@@ -297,29 +294,6 @@ func TestDriverRefusesAParentThatIsNotItsOwn(t *testing.T) {
 		assert.Fails(t, d.RemoveParents(), "RemoveParents with parent ", parent, " succeeded")
 	}
 	assert.Fails(t, (Driver{Parent: "lifepod-test"}).Remove(t.Context(), ""), "Remove without a UID succeeded")
-}
-
-func BenchmarkEnsureRemove(b *testing.B) {
-	d := testDriver(b)
-	pods := map[string]*v1.Pod{
-		"Guaranteed": podOf(needs(list("1", "64Mi"), list("1", "64Mi"))),
-		"Burstable":  podOf(needs(list("250m", "64Mi"), list("1", "64Mi"))),
-		"BestEffort": podOf(v1.ResourceRequirements{}),
-	}
-	for name, pod := range pods {
-		b.Run(name, func(b *testing.B) {
-			var ensure, remove time.Duration
-			for b.Loop() {
-				start := time.Now()
-				assert.Must(b, d.Ensure(pod))
-				middle := time.Now()
-				assert.Must(b, d.Remove(context.Background(), pod.UID))
-				ensure, remove = ensure+middle.Sub(start), remove+time.Since(middle)
-			}
-			b.ReportMetric(float64(ensure.Microseconds())/float64(b.N), "ensure-us/op")
-			b.ReportMetric(float64(remove.Microseconds())/float64(b.N), "remove-us/op")
-		})
-	}
 }
 
 // TestTogether: whoever asks while a batch is under way waits for the next one, which is one for all of them, and gets its error.

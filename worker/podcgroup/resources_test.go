@@ -30,7 +30,7 @@ func TestQOSClass(t *testing.T) {
 	full := list("1", "1Gi")
 	saved := podOf(needs(full, full))
 	saved.Status.QOSClass = v1.PodQOSBurstable
-	tests := []struct {
+	for _, tc := range []struct {
 		name string
 		pod  *v1.Pod
 		want v1.PodQOSClass
@@ -47,8 +47,7 @@ func TestQOSClass(t *testing.T) {
 		{"pod level replaces containers", withPodLevel(podOf(v1.ResourceRequirements{}), needs(full, full)), v1.PodQOSGuaranteed},
 		{"pod level empty counts as none", withPodLevel(podOf(needs(full, full)), v1.ResourceRequirements{}), v1.PodQOSGuaranteed},
 		{"the status wins", saved, v1.PodQOSBurstable},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-API-3 "+tc.name, func(t *testing.T) {
 			assert.Equal(t, tc.want, lifecycle.QOSClass(tc.pod), "QOSClass")
 		})
@@ -56,14 +55,13 @@ func TestQOSClass(t *testing.T) {
 }
 
 func TestCPU(t *testing.T) {
-	tests := []struct {
+	for _, tc := range []struct {
 		milli  int64
 		shares uint64
 		quota  int64
 	}{
 		{0, 2, 0}, {1, 2, 1000}, {10, 10, 1000}, {250, 256, 25_000}, {1000, 1024, 100_000}, {300_000, 262_144, 30_000_000},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(fmt.Sprintf("A-CRI-7 %dm", tc.milli), func(t *testing.T) {
 			shares, quota := CPUShares(tc.milli), (CPULimits{}).Quota(tc.milli)
 			assert.True(t, shares == tc.shares && quota == tc.quota, "shares, quota = %d, %d, want %d, %d", shares, quota, tc.shares, tc.quota)
@@ -79,7 +77,7 @@ func TestResourcesOf(t *testing.T) {
 	overhead := podOf(needs(full, full))
 	overhead.Spec.Overhead = list("250m", "64Mi")
 	huge := podOf(needs(v1.ResourceList{"cpu": resource.MustParse("1"), "hugepages-2Mi": resource.MustParse("6Mi"), "hugepages-1Gi": resource.MustParse("1Gi")}, nil))
-	tests := []struct {
+	for _, tc := range []struct {
 		name string
 		pod  *v1.Pod
 		want Resources
@@ -92,8 +90,7 @@ func TestResourcesOf(t *testing.T) {
 		{"A-CRI-9 Burstable, limits of the pod", withPodLevel(podOf(needs(list("1", ""), nil)), needs(list("2", ""), full)), Resources{CPUShares: 2048, CPUQuota: 100_000, CPUPeriod: 100_000, MemoryLimit: 1 << 30}},
 		{"A-CRI-9 BestEffort", podOf(v1.ResourceRequirements{}), Resources{CPUShares: 2}},
 		{"A-CRI-9 hugepages", huge, Resources{CPUShares: 1024, HugePages: map[string]uint64{"2MB": 6 << 20, "1GB": 1 << 30}}},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.want.HugePages == nil {
 				tc.want.HugePages = map[string]uint64{}
@@ -108,7 +105,7 @@ func TestResourcesOf(t *testing.T) {
 func TestResourcesOfCPULimits(t *testing.T) {
 	off, short := CPULimits{Off: true}, CPULimits{Period: 5 * time.Millisecond}
 	guaranteed, burstable := podOf(needs(list("1", "1Gi"), list("1", "1Gi"))), podOf(needs(list("2", ""), list("2", "")))
-	tests := []struct {
+	for _, tc := range []struct {
 		name string
 		pod  *v1.Pod
 		cpu  CPULimits
@@ -122,8 +119,7 @@ func TestResourcesOfCPULimits(t *testing.T) {
 		{"A-NUMA-18 CPUs of its own", guaranteed, CPULimits{OwnCPUs: func(types.UID, string) bool { return true }}, Resources{CPUShares: 1024, CPUQuota: NoQuota, CPUPeriod: 100_000, MemoryLimit: 1 << 30}},
 		{"A-NUMA-18 CPUs of others", guaranteed, CPULimits{OwnCPUs: func(types.UID, string) bool { return false }}, Resources{CPUShares: 1024, CPUQuota: 100_000, CPUPeriod: 100_000, MemoryLimit: 1 << 30}},
 		{"period, least quota", podOf(needs(list("100m", ""), list("100m", ""))), short, Resources{CPUShares: 102, CPUQuota: 1000, CPUPeriod: 5000}},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-CRI-7 "+tc.name, func(t *testing.T) {
 			tc.want.HugePages = map[string]uint64{}
 			assert.Deep(t, "resources", tc.want, ResourcesOf(tc.pod, tc.cpu))
@@ -142,7 +138,7 @@ func TestOOMScoreAdjust(t *testing.T) {
 	}
 	first := func(pod *v1.Pod) *v1.Container { return &pod.Spec.Containers[0] }
 	init := func(pod *v1.Pod) *v1.Container { return &pod.Spec.InitContainers[0] }
-	tests := []struct {
+	for _, tc := range []struct {
 		name      string
 		pod       *v1.Pod
 		container func(*v1.Pod) *v1.Container
@@ -170,8 +166,7 @@ func TestOOMScoreAdjust(t *testing.T) {
 			"sidecar with pod-level request", withPodLevel(withInit(podOf(needs(list("", "4Gi"), nil)), always, v1.ResourceRequirements{}), needs(list("", "8Gi"), nil)),
 			init, 625,
 		},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-CRI-10 "+tc.name, func(t *testing.T) {
 			assert.Equal(t, tc.want, OOMScoreAdjust(tc.pod, tc.container(tc.pod), nodeMemory), "OOMScoreAdjust")
 		})
@@ -186,7 +181,7 @@ func TestResize(t *testing.T) {
 	was := podOf(needs(list("500m", "64Mi"), list("500m", "64Mi")))
 	is := podOf(needs(list("250m", "128Mi"), list("250m", "128Mi")))
 	assert.Must(t, d.Ensure(was))
-	tests := []struct {
+	for _, test := range []struct {
 		name         string
 		states       []*v1.Pod
 		want1, want2 [3]string // as in TestEnsureSetsTheValues
@@ -194,8 +189,7 @@ func TestResize(t *testing.T) {
 		{"room", []*v1.Pod{was, is}, [3]string{"512", "50000", "134217728"}, [3]string{"20", "50000 100000", "134217728"}},
 		{"new", []*v1.Pod{is}, [3]string{"256", "25000", "134217728"}, [3]string{"10", "25000 100000", "134217728"}},
 		{"back", []*v1.Pod{was}, [3]string{"512", "50000", "67108864"}, [3]string{"20", "50000 100000", "67108864"}},
-	}
-	for _, test := range tests {
+	} {
 		err := d.Resize(test.states)
 		assert.Require(t, err == nil, "%s: %v", test.name, err)
 		got := [3]string{

@@ -19,7 +19,7 @@ import (
 // rotated more often than once between two looks, and it is known when one may
 // have been removed unseen (B-LOG-1).
 func TestFilesRotatedUnseen(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name     string
 		then     []string // the folder at the second look: file=content; the first file is the log with "1"
 		want     []string
@@ -31,8 +31,7 @@ func TestFilesRotatedUnseen(t *testing.T) {
 		{"removed", []string{"0.log.20260101-000002=2", "0.log=3"}, []string{"2", "3"}, true},
 		{"removed and compressed", []string{"0.log.20260101-000002.gz=2", "0.log.20260101-000003=3", "0.log=4"}, []string{"2", "3", "4"}, true},
 		{"removed by somebody", []string{"0.log=2"}, []string{"2"}, false},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "0.log")
 			put(t, path, "1")

@@ -31,8 +31,7 @@ func TestManyWatchers(t *testing.T) {
 	}
 	first, second := t.TempDir(), t.TempDir()
 	stops := []func(){join(first), join(first), join(second)}
-	got := inotifies(t) - before
-	assert.True(t, got == 1, "%d inotify instances, want 1", got)
+	assert.Equal(t, 1, inotifies(t)-before, "inotify instances")
 	write := func(path string) {
 		assert.Must(t, os.WriteFile(path, []byte("x"), 0o600))
 	}
@@ -81,7 +80,7 @@ func inotifies(t *testing.T) (n int) {
 func TestParse(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	const stamp = "2026-01-02T03:04:05.000000006Z "
-	tests := []struct {
+	for _, test := range []struct {
 		line string
 		want Record
 		none bool
@@ -98,8 +97,7 @@ func TestParse(t *testing.T) {
 		{line: stamp + "stdout F\n", none: true},
 		{line: "\n", none: true},
 		{none: true},
-	}
-	for _, test := range tests {
+	} {
 		got, ok := Parse(test.line)
 		diff := cmp.Diff(test.want, got)
 		assert.True(t, diff == "" && ok != test.none, "Parse(%q): %v (-want +got):\n%s", test.line, ok, diff)

@@ -44,8 +44,7 @@ func TestRest(t *testing.T) {
 func TestFinishAwaitsRotatedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "0.log")
 	open := func() *os.File {
-		file := assert.Get(os.Create(path)).Must(t)
-		return file
+		return assert.Get(os.Create(path)).Must(t)
 	}
 	write := func(file *os.File, text string) {
 		assert.Must(t, assert.ErrorOf(fmt.Fprintf(file, "2026-01-02T03:04:05.000000006Z stdout F %s\n", text)))

@@ -55,7 +55,7 @@ func reopenAs(log string, err error) Reopen {
 // A rotation leaves at most as many files as asked for, of this instance only (B-LOG-1).
 func TestRotate(t *testing.T) {
 	others := []string{"0.log.old", "1.log", "1.log.20260101-000001"}
-	tests := []struct {
+	for _, test := range []struct {
 		name   string
 		files  []string
 		reopen error
@@ -81,12 +81,10 @@ func TestRotate(t *testing.T) {
 			[]string{"0.log", "0.log.20260101-000001.gz", "0.log.20260101-000002"},
 		},
 		{"not opened anew", []string{"0.log"}, errors.New("container is not running"), []string{"0.log"}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			log := logWith(t, append(test.files, others...)...)
-			err := rotate(t.Context(), RotatedLog{Path: log}, RotationPolicy{MaxBytes: 1, MaxFiles: 3}, reopenAs(log, test.reopen))
-			assert.ErrorIs(t, test.reopen, err)
+			assert.ErrorIs(t, test.reopen, rotate(t.Context(), RotatedLog{Path: log}, RotationPolicy{MaxBytes: 1, MaxFiles: 3}, reopenAs(log, test.reopen)))
 			var got []string
 			for _, name := range namesOf(t, log) {
 				if strings.HasPrefix(name, "0.log") && name != "0.log.old" {
@@ -140,13 +138,12 @@ func TestRotateReopenUncertain(t *testing.T) {
 // Two rotations in one second have two names, in order.
 func TestNextName(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 5, 0, time.UTC)
-	tests := []struct{ newest, want string }{
+	for _, test := range []struct{ newest, want string }{
 		{"", "20260101-000005"},
 		{"0.log.20260101-000004.gz", "20260101-000005"},
 		{"0.log.20260101-000005", "20260101-000006"},
 		{"0.log.20260101-000059.gz", "20260101-000100"},
-	}
-	for _, test := range tests {
+	} {
 		var files []string
 		if test.newest != "" {
 			files = append(files, test.newest)

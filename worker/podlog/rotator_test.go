@@ -17,7 +17,7 @@ import (
 
 // When a growing log is looked at next: the faster it grows the sooner (B-LOG-1).
 func TestWait(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name           string
 		size, bytes    int64
 		elapsed, wants time.Duration
@@ -27,8 +27,7 @@ func TestWait(t *testing.T) {
 		{"full at once", 900, 900, 100 * time.Millisecond, shortest},
 		{"first look", 10, 10, 0, shortest},
 		{"full", 1000, 10, time.Second, shortest},
-	}
-	for _, test := range tests {
+	} {
 		p := position{size: test.size, bytes: test.bytes, elapsed: test.elapsed}
 		limit := int64(1000)
 		if test.name == "slow" {

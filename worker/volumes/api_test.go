@@ -70,7 +70,7 @@ func apiAccess() v1.Volume {
 // containers run as.
 func TestAPIAccess(t *testing.T) {
 	root := map[string]*v1.ConfigMap{"kube-root-ca.crt": {Data: map[string]string{"ca.crt": "CA"}}}
-	tests := []struct {
+	for _, tc := range []struct {
 		name    string
 		context *v1.PodSecurityContext
 		token   string
@@ -79,8 +79,7 @@ func TestAPIAccess(t *testing.T) {
 		{"fsGroup", &v1.PodSecurityContext{FSGroup: ptr.To[int64](2000)}, "-rw-r----- 0 2000"},
 		{"runAsUser", &v1.PodSecurityContext{RunAsUser: ptr.To[int64](1000)}, "-rw------- 1000 0"},
 		{"both", &v1.PodSecurityContext{RunAsUser: ptr.To[int64](1000), FSGroup: ptr.To[int64](2000)}, "-rw-r----- 1000 2000"},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-VOL-5 "+tc.name, func(t *testing.T) {
 			pod := podWith(apiAccess())
 			pod.Spec.SecurityContext = tc.context
@@ -159,8 +158,7 @@ func TestPodCertificate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := podWith(podCertificate())
 			pod.Spec.SecurityContext = test.context
-			m, err := Prepare(t.Context(), pod, testPodDir(t), Sources{API: api{issued: Credentials{Key: []byte("KEY"), Chain: []byte("CHAIN")}}})
-			assert.Must(t, err)
+			m := assert.Get(Prepare(t.Context(), pod, testPodDir(t), Sources{API: api{issued: Credentials{Key: []byte("KEY"), Chain: []byte("CHAIN")}}})).Must(t)
 			path, _ := m.Path("all")
 			want := map[string]string{"both.pem": "KEYCHAIN", "tls/key.pem": "KEY", "tls/chain.pem": "CHAIN"}
 			assert.Deep(t, "A-CERT-2", want, contents(t, path, slices.Collect(maps.Keys(want))...))
@@ -223,8 +221,7 @@ func TestTakesOverFromAKubelet(t *testing.T) {
 	for link, target := range map[string]string{"..data": "..2026_01_02_03_04_05.123", "token": "..data/token", "ca.crt": "..data/ca.crt", "namespace": "..data/namespace"} {
 		assert.Must(t, os.Symlink(target, filepath.Join(path, link)))
 	}
-	seen, err := os.OpenRoot(path) // as a container's mount
-	assert.Must(t, err)
+	seen := assert.Get(os.OpenRoot(path)).Must(t) // as a container's mount
 	defer func() { _ = seen.Close() }()
 	before := mountPoints(t, dir)
 	m := assert.Get(Prepare(t.Context(), pod, dir, Sources{Objects: objects{configMaps: root}, API: api{token: "new"}})).Must(t)

@@ -18,8 +18,7 @@ func claimVolume(name string, readOnly bool) v1.Volume {
 
 func prepareClaim(t *testing.T, pod *v1.Pod, dir, claims string) Mounted {
 	t.Helper()
-	m := assert.Get(Prepare(t.Context(), pod, dir, Sources{Objects: objects{}, ClaimsDir: claims})).Must(t)
-	return m
+	return assert.Get(Prepare(t.Context(), pod, dir, Sources{Objects: objects{}, ClaimsDir: claims})).Must(t)
 }
 
 func TestClaimOutlivesThePod(t *testing.T) {

@@ -23,7 +23,7 @@ func TestHugePageSize(t *testing.T) {
 		return pod
 	}
 	const none = "hugePages storage requested, but there is no resource request for huge pages"
-	tests := []struct {
+	for _, tc := range []struct {
 		name    string
 		pod     *v1.Pod
 		medium  v1.StorageMedium
@@ -35,8 +35,7 @@ func TestHugePageSize(t *testing.T) {
 		{"several", request("hugepages-1Gi", "hugepages-2Mi"), "HugePages", "", "medium: HugePages can't be used if container requests multiple huge page sizes"},
 		{"none", request("memory"), "HugePages", "", "medium HugePages: " + none},
 		{"another", request("hugepages-1Gi"), "HugePages-2Mi", "", "medium HugePages-2Mi: " + none},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-SYNC-8 "+tc.name, func(t *testing.T) {
 			got, err := hugePageSize(tc.pod, tc.medium)
 			assert.True(t, errorText(err) == tc.wantErr && (err != nil || got.String() == tc.want), "%s, %v, want %s%s", got.String(), err, tc.want, tc.wantErr)
@@ -69,6 +68,5 @@ func hugePagesVolume(t *testing.T, security *v1.PodSecurityContext, mode fs.File
 			t.Errorf("%v, %v, want mode %v and the fsGroup", info, err, mode)
 		}
 	}
-	mounts := mountPoints(t, dir)
-	assert.True(t, mounts == 1, "%d mounts, want one", mounts)
+	assert.Equal(t, 1, mountPoints(t, dir), "mounts")
 }

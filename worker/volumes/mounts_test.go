@@ -20,7 +20,7 @@ import (
 
 func TestMounts(t *testing.T) {
 	m := Mounted{podDir: "/pod", volumes: map[string]mounted{"data": {path: "/pod/data"}, "conf": {path: "/pod/conf", readOnly: true}}}
-	tests := []struct {
+	for _, tc := range []struct {
 		name    string
 		mount   v1.VolumeMount
 		want    *runtimeapi.Mount
@@ -49,8 +49,7 @@ func TestMounts(t *testing.T) {
 		{"A-VOL-3 absolute sub path", v1.VolumeMount{Name: "data", SubPathExpr: "$(ABS)"}, nil, "error SubPath `/etc` must not be an absolute path"},
 		{"A-VOL-3 sub path with ..", v1.VolumeMount{Name: "data", SubPathExpr: "a/$(UP)"}, nil, "unable to provision SubPath `a/..`: must not contain '..'"},
 		{"A-VOL-3 variable missing", v1.VolumeMount{Name: "data", SubPathExpr: "$(NONE)"}, nil, "missing value for NONE"},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			env := []criconfig.KeyValue{{Name: "ABS", Value: "/etc"}, {Name: "UP", Value: ".."}}
 			got, err := m.Mounts(&v1.Container{Name: "main", VolumeMounts: []v1.VolumeMount{tc.mount}}, MountInput{Env: env})

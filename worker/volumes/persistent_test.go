@@ -86,8 +86,7 @@ func TestLocalVolume(t *testing.T) {
 	_, err = os.Stat(dir)
 	assert.True(t, os.IsNotExist(err), "the pod's folder is left: %v", err)
 	assert.Deep(t, "B-RST-20", map[string]string{"precious": "x", "sub/inner/precious": "y"}, contents(t, disk, "precious", "sub/inner/precious"))
-	got = mountPoints(t, disk)
-	assert.True(t, got == 2, "%d mounts at the disk, want it and the inner one", got)
+	assert.Equal(t, 2, mountPoints(t, disk), "mounts at the disk")
 }
 
 // TestLocalVolumeFSGroup: the first pod that mounts a volume gives it to its group.
@@ -151,7 +150,7 @@ func TestRefusedClaims(t *testing.T) {
 		change(bound)
 		return api{volumes: map[string]*v1.PersistentVolume{"data": bound}}
 	}
-	tests := []struct {
+	for _, tc := range []struct {
 		name string
 		api  api
 		want string
@@ -169,11 +168,9 @@ func TestRefusedClaims(t *testing.T) {
 		{"a file", withSpec(func(v *v1.PersistentVolume) { v.Spec.Local.Path = file }), `MountVolume.SetUp failed for volume "pv-1" : only directory and block device are supported`},
 		{"missing", withSpec(func(v *v1.PersistentVolume) { v.Spec.Local.Path = "/none" }), `MountVolume.SetUp failed for volume "pv-1" : stat /none: no such file or directory`},
 		{"backsteps", withSpec(func(v *v1.PersistentVolume) { v.Spec.Local.Path = "/tmp/.." }), `MountVolume.SetUp failed for volume "pv-1" : invalid path: /tmp/.. must not contain '..'`},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-SYNC-8 "+tc.name, func(t *testing.T) {
-			_, err := Prepare(t.Context(), podWith(claimVolume("data", false)), testPodDir(t), Sources{API: tc.api})
-			assert.Error(t, tc.want, err)
+			assert.Error(t, tc.want, assert.ErrorOf(Prepare(t.Context(), podWith(claimVolume("data", false)), testPodDir(t), Sources{API: tc.api})))
 		})
 	}
 }

@@ -83,8 +83,7 @@ func testPodDir(t testing.TB) string {
 
 func prepare(t *testing.T, pod *v1.Pod, dir string, o objects) Mounted {
 	t.Helper()
-	m := assert.Get(Prepare(t.Context(), pod, dir, Sources{Objects: o})).Must(t)
-	return m
+	return assert.Get(Prepare(t.Context(), pod, dir, Sources{Objects: o})).Must(t)
 }
 
 // tree lists what is below a folder: mode, group and, for a link, its target;
@@ -173,7 +172,7 @@ func TestConfigMapAndSecretFiles(t *testing.T) {
 		configMaps: map[string]*v1.ConfigMap{"conf": {Data: map[string]string{"a": "text"}, BinaryData: map[string][]byte{"b": {0, 255}}}},
 		secrets:    map[string]*v1.Secret{"cred": {Data: map[string][]byte{"user": []byte("u"), "password": []byte("p")}}},
 	}
-	tests := []struct {
+	for _, tc := range []struct {
 		name     string
 		volume   v1.Volume
 		want     []string
@@ -205,8 +204,7 @@ func TestConfigMapAndSecretFiles(t *testing.T) {
 			"A-ENV-5 optional secret that is missing", secretVolume("none", v1.SecretVolumeSource{Optional: new(true)}),
 			[]string{". dtrwxrwxrwx 0", "TIME drwxr-xr-x 0", "..data -> TIME"}, nil,
 		},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := prepare(t, podWith(tc.volume), testPodDir(t), o)
 			path, _ := m.Path(tc.volume.Name)
@@ -232,7 +230,7 @@ func TestPrepareErrors(t *testing.T) {
 		secrets:    map[string]*v1.Secret{"cred": {}},
 	}
 	prefix := func(volume string) string { return fmt.Sprintf("MountVolume.SetUp failed for volume %q : ", volume) }
-	tests := []struct {
+	for _, tc := range []struct {
 		name   string
 		volume v1.Volume
 		want   string
@@ -268,8 +266,7 @@ func TestPrepareErrors(t *testing.T) {
 			"hugepages", v1.Volume{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumHugePages}}},
 			prefix("v") + `medium HugePages: hugePages storage requested, but there is no resource request for huge pages`,
 		},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-SYNC-8 "+tc.name, func(t *testing.T) {
 			_, err := Prepare(t.Context(), podWith(tc.volume), testPodDir(t), Sources{Objects: o})
 			assert.Error(t, tc.want, err)
@@ -290,13 +287,8 @@ func TestPrepareReportsEveryFailedVolume(t *testing.T) {
 func TestOptionalForgivesOnlyNotFound(t *testing.T) {
 	broken := errors.New("connection refused")
 	pod := podWith(secretVolume("cred", v1.SecretVolumeSource{Optional: new(true)}))
-	assert.ErrorIs(t, broken, assert.ErrorOf(Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: brokenObjects{broken}})))
+	assert.ErrorIs(t, broken, assert.ErrorOf(Prepare(t.Context(), pod, testPodDir(t), Sources{Objects: unreachable{broken}})))
 }
-
-type brokenObjects struct{ err error }
-
-func (b brokenObjects) ConfigMap(string, string) (*v1.ConfigMap, error) { return nil, b.err }
-func (b brokenObjects) Secret(string, string) (*v1.Secret, error)       { return nil, b.err }
 
 func TestUnusedVolumesAreLeftOut(t *testing.T) {
 	pod := podWith(configMapVolume("none", v1.ConfigMapVolumeSource{}))
@@ -309,7 +301,7 @@ func TestHostPathTypesThatFit(t *testing.T) {
 	host := t.TempDir()
 	listener := assert.Get(net.Listen("unix", filepath.Join(host, "sock"))).Must(t)
 	defer func() { _ = listener.Close() }()
-	tests := []struct {
+	for _, tc := range []struct {
 		kind v1.HostPathType
 		path string
 		want fs.FileMode
@@ -320,8 +312,7 @@ func TestHostPathTypesThatFit(t *testing.T) {
 		{v1.HostPathFile, host + "/file", 0o644},
 		{v1.HostPathSocket, host + "/sock", fs.ModeSocket | 0o755},
 		{v1.HostPathCharDev, "/dev/null", fs.ModeDevice | fs.ModeCharDevice | 0o666},
-	}
-	for _, tc := range tests {
+	} {
 		t.Run("A-VOL-2 "+string(tc.kind), func(t *testing.T) {
 			m := prepare(t, podWith(hostPathVolume(tc.path, tc.kind)), testPodDir(t), objects{})
 			path, _ := m.Path("host")

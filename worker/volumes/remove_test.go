@@ -49,8 +49,7 @@ func TestRemove(t *testing.T) {
 	assert.Must(t, Remove(dir))
 	_, err := os.Lstat(dir)
 	assert.True(t, os.IsNotExist(err), "the folder is still there: %v", err)
-	got = mountPoints(t, dir)
-	assert.True(t, got == 0, "%d mounts left", got)
+	assert.Equal(t, 0, mountPoints(t, dir), "mounts left")
 	assert.True(t, mountPoints(t, sibling) == 1, "the mount of another pod whose name begins alike is gone")
 	content, err := os.ReadFile(precious)
 	assert.True(t, err == nil && string(content) == "x", "the host's file: %q, %v", content, err)
@@ -102,23 +101,6 @@ func TestRemoveDoesNotFollowALinkInPlaceOfThePod(t *testing.T) {
 	assert.Must(t, os.Symlink(outside, link))
 	assert.Must(t, Remove(link))
 	assert.NoError(t, assert.ErrorOf(os.Stat(filepath.Join(outside, "precious"))), "deleted through the link")
-}
-
-func BenchmarkPrepareRemove(b *testing.B) {
-	dir := testPodDir(b)
-	o := objects{
-		configMaps: map[string]*v1.ConfigMap{"conf": {Data: map[string]string{"a": "1"}}},
-		secrets:    map[string]*v1.Secret{"cred": {Data: map[string][]byte{"a": []byte("1")}}},
-	}
-	all := podWith(emptyDirVolume("cache"), configMapVolume("conf", v1.ConfigMapVolumeSource{}), secretVolume("cred", v1.SecretVolumeSource{}))
-	for name, pod := range map[string]*v1.Pod{"none": podWith(), "emptyDir": podWith(all.Spec.Volumes[0]), "emptyDir, configMap and secret": all} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				assert.Must(b, assert.ErrorOf(Prepare(b.Context(), pod, dir, Sources{Objects: o})))
-				assert.Must(b, Remove(dir))
-			}
-		})
-	}
 }
 
 // B-FIN-6: folders with more entries than are read at a time are deleted whole.

@@ -21,8 +21,7 @@ func TestUsage(t *testing.T) {
 	assert.Must(t, os.WriteFile(file, make([]byte, 1<<20), 0o600))
 	usage := func() int64 {
 		t.Helper()
-		bytes := assert.Get(Usage(t.Context(), dir)).Must(t)
-		return bytes
+		return assert.Get(Usage(t.Context(), dir)).Must(t)
 	}
 	empty := usage()
 	deep := filepath.Join(dir, "a", "b")

@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/lifepod/lifepod/bundle/runtime/hostports"
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // everyMapping has each protocol, and host IPs of both families.
@@ -40,16 +40,12 @@ func TestSameAsChain(t *testing.T) {
 					s := m.sandbox("c1", mappings...)
 					result := add(m, s)
 					seen = append(seen, describe(m, s, result))
-					if _, err := m.run(call{command: "CHECK", pod: s}); err != nil {
-						t.Error(err)
-					}
+					assert.NoError(t, assert.ErrorOf(m.run(call{command: "CHECK", pod: s})))
 					m.del(s)
 					m.wantNothing("after DEL")
 				})
 			}
-			if len(seen) != 2 || strings.Count(seen[0], "\n") < 20 {
-				t.Fatalf("not two descriptions: %q", seen)
-			}
+			assert.Require(t, len(seen) == 2 && strings.Count(seen[0], "\n") >= 20, "not two descriptions: %q", seen)
 			if diff := cmp.Diff(seen[0], seen[1]); diff != "" {
 				t.Errorf("(-chain +lifepod-bridge):\n%s", diff)
 			}
@@ -73,8 +69,7 @@ func describe(m *machine, s *sandbox, result *current.Result) string {
 	for _, name := range []string{bridgeName, result.Interfaces[1].Name} {
 		describeLink(t, w, name, strings.Replace(name, result.Interfaces[1].Name, "VETH", 1), result)
 	}
-	protinfo, err := netlink.LinkGetProtinfo(link(t, result.Interfaces[1].Name))
-	must.Succeed(t, err)
+	protinfo := assert.Get(netlink.LinkGetProtinfo(link(t, result.Interfaces[1].Name))).Must(t)
 	fmt.Fprintf(w, "port %v\n", &protinfo)
 	for _, name := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding", "ipv4/conf/" + bridgeName + "/route_localnet"} {
 		describeSysctl(t, w, name)
@@ -84,8 +79,7 @@ func describe(m *machine, s *sandbox, result *current.Result) string {
 		for _, name := range []string{"ipv6/conf/eth0/accept_dad", "ipv4/conf/eth0/arp_notify", "ipv6/conf/eth0/keep_addr_on_down", "ipv6/conf/eth0/disable_ipv6"} {
 			describeSysctl(t, w, name)
 		}
-		routes, err := netlink.RouteList(nil, netlink.FAMILY_ALL)
-		must.Succeed(t, err)
+		routes := assert.Get(netlink.RouteList(nil, netlink.FAMILY_ALL)).Must(t)
 		for _, route := range routes {
 			if !route.Dst.IP.IsLinkLocalUnicast() && !route.Dst.IP.IsMulticast() {
 				fmt.Fprintf(w, "pod's route to %s by %s from %s, scope %s, priority %d, table %d\n",
@@ -104,9 +98,7 @@ func describe(m *machine, s *sandbox, result *current.Result) string {
 
 func link(t testing.TB, name string) netlink.Link {
 	t.Helper()
-	l, err := netlink.LinkByName(name)
-	must.Succeed(t, err)
-	return l
+	return assert.Get(netlink.LinkByName(name)).Must(t)
 }
 
 func describeLink(t testing.TB, w *strings.Builder, name, as string, result *current.Result) {
@@ -116,8 +108,7 @@ func describeLink(t testing.TB, w *strings.Builder, name, as string, result *cur
 	same := slices.ContainsFunc(result.Interfaces, func(i *current.Interface) bool { return i.Name == name && i.Mac == a.HardwareAddr.String() })
 	fmt.Fprintf(w, "%s %s: MTU %d, %s, flags %s, queue %d, plugged in %t, the result's MAC %t\n",
 		l.Type(), as, a.MTU, a.OperState, a.Flags, a.TxQLen, a.MasterIndex != 0, same)
-	addresses, err := netlink.AddrList(l, netlink.FAMILY_ALL)
-	must.Succeed(t, err)
+	addresses := assert.Get(netlink.AddrList(l, netlink.FAMILY_ALL)).Must(t)
 	for _, address := range addresses {
 		if !address.IP.IsLinkLocalUnicast() {
 			fmt.Fprintf(w, "%s has %s, broadcast %s, scope %d\n", as, address.IPNet, address.Broadcast, address.Scope)
@@ -128,8 +119,7 @@ func describeLink(t testing.TB, w *strings.Builder, name, as string, result *cur
 
 func describeSysctl(t testing.TB, w *strings.Builder, name string) {
 	t.Helper()
-	text, err := os.ReadFile("/proc/sys/net/" + name)
-	must.Succeed(t, err)
+	text := assert.Get(os.ReadFile("/proc/sys/net/" + name)).Must(t)
 	fmt.Fprintf(w, "%s = %s", regexp.MustCompile(`veth[0-9a-f]{8}`).ReplaceAllString(name, "VETH"), text)
 }
 
@@ -139,18 +129,12 @@ func TestPodOfChain(t *testing.T) {
 	m.plugins = chainPlugins(t)
 	s := m.sandbox("old", everyMapping...)
 	m.chainAdd(s)
-	if _, err := m.run(call{command: "CHECK", pod: s}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, assert.ErrorOf(m.run(call{command: "CHECK", pod: s})))
 	beside := m.sandbox("new")
 	m.add(beside)
 	m.del(s)
-	if got := m.attached(); got != "new" {
-		t.Errorf("attachments of %q, want those of new", got)
-	}
-	if got := m.rules(); got != "" {
-		t.Errorf("rules are left: %s", got)
-	}
+	assert.Equal(t, "new", m.attached(), "attachments of")
+	assert.Equal(t, "", m.rules(), "rules are left")
 	if got := m.ports(); len(got) != 1 {
 		t.Errorf("ports of the bridge: %q, want one", got)
 	}
@@ -170,13 +154,9 @@ func FuzzConfig(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c.Bridge == "" {
-			t.Fatalf("%s is taken without a bridge", stdin)
-		}
+		assert.Require(t, c.Bridge != "", "%s is taken without a bridge", stdin)
 		for _, m := range c.RuntimeConfig.PortMappings {
-			if m.HostPort < 1 || m.HostPort > 65535 || m.ContainerPort < 1 || m.ContainerPort > 65535 {
-				t.Fatalf("the mapping %+v is taken", m)
-			}
+			assert.Require(t, m.HostPort >= 1 && m.HostPort <= 65535 && m.ContainerPort >= 1 && m.ContainerPort <= 65535, "the mapping %+v is taken", m)
 		}
 		if result, err := c.previous(); (err != nil) && result != nil {
 			t.Fatalf("%+v with the error %v", result, err)

@@ -17,11 +17,10 @@ import (
 
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/plugins/pkg/ns"
-	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 
 	"github.com/lifepod/lifepod/bundle/runtime/hostports"
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // patience is for what happens at once unless it never does.
@@ -95,17 +94,11 @@ func TestReach(t *testing.T) {
 		{m.home, "tcp4", "127.0.0.1:8080"}, {m.home, "tcp4", "127.0.0.1:8081"}, {m.home, "tcp4", "198.18.7.1:8080"},
 		{other, "tcp4", "198.18.7.1:8080"}, {web, "tcp4", "198.18.7.1:8080"},
 	} {
-		if got := ask(t, tt.from, tt.network, tt.address); got != "web" {
-			t.Errorf("%s from %s: %s", tt.address, tt.from.Path(), got)
-		}
+		assert.Equal(t, "web", ask(t, tt.from, tt.network, tt.address), "%s from %s", tt.address, tt.from.Path())
 	}
-	if got := ask(t, other, "tcp4", "198.18.7.1:8081"); got != "no answer" {
-		t.Errorf("the port of 127.0.0.1 by another address: %s", got)
-	}
+	assert.Equal(t, "no answer", ask(t, other, "tcp4", "198.18.7.1:8081"), "the port of 127.0.0.1 by another address")
 	m.del(web)
-	if got := ask(t, m.home, "tcp4", "127.0.0.1:8080"); got != "no answer" {
-		t.Errorf("the host port after DEL: %s", got)
-	}
+	assert.Equal(t, "no answer", ask(t, m.home, "tcp4", "127.0.0.1:8080"), "the host port after DEL")
 	// The next sandbox of the pod has its address, although the one before has it, too.
 	next := m.sandbox("next")
 	next.uid = web.uid
@@ -113,9 +106,7 @@ func TestReach(t *testing.T) {
 		t.Errorf("the pod has %s now", got)
 	}
 	serve(t, next, "tcp", ":80")
-	if got := ask(t, m.home, "tcp4", "198.18.7.2:80"); got != "next" {
-		t.Errorf("the address after DEL and ADD: %s", got)
-	}
+	assert.Equal(t, "next", ask(t, m.home, "tcp4", "198.18.7.2:80"), "the address after DEL and ADD")
 }
 
 // TestSwitchedOff: route_localnet of the bridge ends with its last host port, in whatever
@@ -147,7 +138,7 @@ func TestSwitchedOff(t *testing.T) {
 	_, err := m.run(call{command: "GC", pod: plain, config: map[string]any{
 		"cni.dev/valid-attachments": []map[string]string{{"containerID": "plain", "ifname": "eth0"}},
 	}})
-	must.Succeed(t, err)
+	assert.Must(t, err)
 	want("0")
 }
 
@@ -158,7 +149,7 @@ func TestCableGoes(t *testing.T) {
 	name := m.add(s).Interfaces[1].Name
 	m.del(s)
 	m.wantNothing("after DEL")
-	must.Succeed(t, s.Close())
+	assert.Must(t, s.Close())
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		if _, err := netlink.LinkByName(name); isGone(err) {
 			return
@@ -174,7 +165,7 @@ func TestDeleteAgain(t *testing.T) {
 	s := m.sandbox("c1", everyMapping...)
 	m.add(s)
 	file := t.TempDir() + "/file"
-	must.Succeed(t, os.WriteFile(file, nil, 0o600))
+	assert.Must(t, os.WriteFile(file, nil, 0o600))
 	for _, netns := range []string{s.path(), s.path(), "", "/nonexistent", file} {
 		if _, err := m.run(call{command: "DEL", pod: s, netns: &netns}); err != nil {
 			t.Errorf("in %q: %v", netns, err)
@@ -184,13 +175,10 @@ func TestDeleteAgain(t *testing.T) {
 	// The namespace has gone before the first DEL, as after a kill -9 of the runtime.
 	s = m.sandbox("c2", everyMapping...)
 	m.add(s)
-	must.Succeed(t, s.Close())
+	assert.Must(t, s.Close())
 	netns := ""
-	_, err := m.run(call{command: "DEL", pod: s, netns: &netns})
-	must.Succeed(t, err)
-	if got := m.rules() + m.attached(); got != "" {
-		t.Errorf("left: %s", got)
-	}
+	assert.Must(t, assert.ErrorOf(m.run(call{command: "DEL", pod: s, netns: &netns})))
+	assert.Equal(t, "", m.rules()+m.attached(), "left")
 }
 
 // TestMany: the bridge and the tables come to be once, whoever is first.
@@ -208,7 +196,7 @@ func TestMany(t *testing.T) {
 			cmd := m.prepare(call{command: command, pod: s})
 			out := &strings.Builder{}
 			cmd.Stdout, cmd.Stderr = out, out
-			must.Succeed(t, cmd.Start())
+			assert.Must(t, cmd.Start())
 			started, outputs = append(started, cmd), append(outputs, out)
 		}
 		for i, cmd := range started {
@@ -243,7 +231,7 @@ func TestKilled(t *testing.T) {
 					m.add(s)
 				}
 				cmd := m.prepare(call{command: command, pod: s})
-				must.Succeed(t, cmd.Start())
+				assert.Must(t, cmd.Start())
 				time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
 				err := cmd.Wait()
 				m.del(s)
@@ -262,9 +250,7 @@ func TestKilled(t *testing.T) {
 				}
 				kills++
 			}
-			if kills < 3 {
-				t.Errorf("only %d were killed", kills)
-			}
+			assert.True(t, kills >= 3, "only %d were killed", kills)
 		})
 	}
 }
@@ -277,9 +263,7 @@ func TestFailedAdd(t *testing.T) {
 		return netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "eth0"}})
 	})
 	out, err := m.run(call{command: "ADD", pod: s})
-	if err == nil || !strings.Contains(err.Error(), "make a veth pair: file exists") {
-		t.Errorf("error %v of an interface that is there, output %s", err, out)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), "make a veth pair: file exists"), "error %v of an interface that is there, output %s", err, out)
 	m.wantNothing("after a failed ADD")
 	m.del(s) // which leaves the interface that it has not made
 	at(t, s, func() error { _, err := netlink.LinkByName("eth0"); return err })
@@ -288,9 +272,9 @@ func TestFailedAdd(t *testing.T) {
 // TestRefused: each misuse has one clear error.
 func TestRefused(t *testing.T) {
 	m := newMachine(t)
-	must.Succeed(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "lpcable"}, PeerName: "lpcable1"}))
-	must.Succeed(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "lpused"}}))
-	must.Succeed(t, netlink.AddrAdd(link(t, "lpused"), &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(198, 18, 8, 1), Mask: net.CIDRMask(24, 32)}}))
+	assert.Must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "lpcable"}, PeerName: "lpcable1"}))
+	assert.Must(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "lpused"}}))
+	assert.Must(t, netlink.AddrAdd(link(t, "lpused"), &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(198, 18, 8, 1), Mask: net.CIDRMask(24, 32)}}))
 	none := "/nonexistent"
 	for _, tt := range []struct {
 		config map[string]any
@@ -349,7 +333,7 @@ func TestCheck(t *testing.T) {
 			at(t, s, func() error { return netlink.RouteDel(&netlink.Route{Gw: r.IPs[0].Gateway}) })
 		}},
 		{"is not connected to the bridge", func(_ *sandbox, r *current.Result) {
-			must.Succeed(t, netlink.LinkSetNoMaster(link(t, r.Interfaces[1].Name)))
+			assert.Must(t, netlink.LinkSetNoMaster(link(t, r.Interfaces[1].Name)))
 		}},
 		{"eth0 has the MAC 02:00:00:00:00:07", func(s *sandbox, _ *current.Result) {
 			at(t, s, func() error {
@@ -360,18 +344,16 @@ func TestCheck(t *testing.T) {
 			output(t, "nft", "flush", "chain", "ip", "cni_hostport", "masquerading")
 		}},
 		{"has no address on eth0", func(s *sandbox, _ *current.Result) {
-			must.Succeed(t, os.Remove(m.dataDir+"/pods/"+s.uid))
+			assert.Must(t, os.Remove(m.dataDir+"/pods/"+s.uid))
 		}},
 		{"CHECK needs the previous result", func(s *sandbox, _ *current.Result) { s.result = nil }},
 	} {
 		s := m.sandbox("c1", hostports.Mapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"})
 		tt.undo(s, m.add(s))
 		_, err := m.run(call{command: "CHECK", pod: s})
-		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("error %v, want %q", err, tt.want)
-		}
+		assert.True(t, (err == nil) == (tt.want == "") && (err == nil || strings.Contains(err.Error(), tt.want)), "error %v, want %q", err, tt.want)
 		m.del(s)
-		must.Succeed(t, os.RemoveAll(m.dataDir))
+		assert.Must(t, os.RemoveAll(m.dataDir))
 	}
 }
 
@@ -385,10 +367,8 @@ func TestCollect(t *testing.T) {
 	_, err := m.run(call{command: "GC", pod: kept, config: map[string]any{
 		"cni.dev/valid-attachments": []map[string]string{{"containerID": "kept", "ifname": "eth0"}},
 	}})
-	must.Succeed(t, err)
-	if got := m.attached(); got != "kept" {
-		t.Errorf("attachments of %q", got)
-	}
+	assert.Must(t, err)
+	assert.Equal(t, "kept", m.attached(), "attachments of")
 	if got := m.rules(); !strings.Contains(got, "foreign") || !strings.Contains(got, "kept") || strings.Contains(got, "lost") {
 		t.Errorf("rules:\n%s", got)
 	}
@@ -397,8 +377,7 @@ func TestCollect(t *testing.T) {
 func TestStatus(t *testing.T) {
 	m := newMachine(t)
 	s := m.sandbox("c1")
-	_, err := m.run(call{command: "STATUS", pod: s})
-	must.Succeed(t, err)
+	assert.Must(t, assert.ErrorOf(m.run(call{command: "STATUS", pod: s})))
 	m.dataDir = "/dev/null"
 	out, err := m.run(call{command: "STATUS", pod: s})
 	if got := failure(t, out); err == nil || !strings.HasPrefix(got, "50 ") {
@@ -412,17 +391,14 @@ func TestVersions(t *testing.T) {
 	got := map[string]string{}
 	for _, m.version = range []string{"0.3.1", "0.4.0", "1.0.0", "1.1.0"} {
 		s := m.sandbox("c" + m.version)
-		out, err := m.run(call{command: "ADD", pod: s})
-		must.Succeed(t, err)
+		out := assert.Get(m.run(call{command: "ADD", pod: s})).Must(t)
 		s.result = out
 		var result struct{ CNIVersion string }
-		must.Succeed(t, json.Unmarshal(out, &result))
+		assert.Must(t, json.Unmarshal(out, &result))
 		got[m.version] = result.CNIVersion
 		m.del(s)
 	}
-	if diff := cmp.Diff(map[string]string{"0.3.1": "0.3.1", "0.4.0": "0.4.0", "1.0.0": "1.0.0", "1.1.0": "1.1.0"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "", map[string]string{"0.3.1": "0.3.1", "0.4.0": "0.4.0", "1.0.0": "1.0.0", "1.1.0": "1.1.0"}, got)
 }
 
 // TestPortmap: where nftables does not work, host ports are those of the plugin portmap.
@@ -434,20 +410,16 @@ func TestPortmap(t *testing.T) {
 	s := m.sandbox("c1", hostports.Mapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"})
 	m.add(s)
 	serve(t, s, "tcp", ":80")
-	if got := ask(t, m.home, "tcp4", "127.0.0.1:8080"); got != "c1" {
-		t.Errorf("the host port: %s", got)
-	}
+	assert.Equal(t, "c1", ask(t, m.home, "tcp4", "127.0.0.1:8080"), "the host port")
 	_, err := m.run(call{command: "CHECK", pod: s})
-	must.Succeed(t, err)
+	assert.Must(t, err)
 	m.del(s)
 	if got := output(t, "iptables", "-w", "-t", "nat", "-S"); strings.Contains(got, "8080") {
 		t.Errorf("rules are left:\n%s", got)
 	}
 	m.plugins = "/nonexistent"
 	_, err = m.run(call{command: "ADD", pod: m.sandbox("c2", s.mappings...)})
-	if err == nil || !strings.Contains(err.Error(), "the plugin portmap is in none of the folders /nonexistent/") {
-		t.Errorf("without the plugin: %v", err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), "the plugin portmap is in none of the folders /nonexistent/"), "without the plugin: %v", err)
 	m.del(plain)
 	m.wantNothing("after DEL")
 }
@@ -459,7 +431,7 @@ func TestForgottenUDP(t *testing.T) {
 	m.add(first) // so that the kernel follows connections
 	m.del(first)
 	client, err := net.Dial("udp4", "198.18.7.1:8053")
-	must.Succeed(t, err)
+	assert.Must(t, err)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -467,7 +439,7 @@ func TestForgottenUDP(t *testing.T) {
 	warm := m.sandbox("warm", hostports.Mapping{HostPort: 8054, ContainerPort: 53, Protocol: "udp"})
 	m.add(warm) // the tables are there, and connections are followed
 	_, err = client.Write([]byte("lost"))
-	must.Succeed(t, err)
+	assert.Must(t, err)
 	m.add(s)
 	var server net.PacketConn
 	at(t, s, func() (err error) {
@@ -479,8 +451,7 @@ func TestForgottenUDP(t *testing.T) {
 	stop := context.AfterFunc(ctx, func() { once.Do(func() { _ = server.Close() }) })
 	defer stop()
 	_, _ = client.Write([]byte("found")) // it may tell that the one before was refused
-	_, err = client.Write([]byte("found"))
-	must.Succeed(t, err)
+	assert.Must(t, assert.ErrorOf(client.Write([]byte("found"))))
 	buffer := make([]byte, 10)
 	n, _, err := server.ReadFrom(buffer)
 	if err != nil || string(buffer[:n]) != "found" {

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle/runtime/hostports"
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // The test binary is the plugin itself when asPlugin is set.
@@ -61,13 +61,11 @@ type machine struct {
 func newMachine(t testing.TB) *machine {
 	t.Helper()
 	runtime.LockOSThread() // for good
-	must.Succeed(t, unix.Unshare(unix.CLONE_NEWNET))
-	home, err := ns.GetCurrentNS()
-	must.Succeed(t, err)
+	assert.Must(t, unix.Unshare(unix.CLONE_NEWNET))
+	home := assert.Get(ns.GetCurrentNS()).Must(t)
 	t.Cleanup(func() { _ = home.Close() })
-	lo, err := netlink.LinkByName("lo")
-	must.Succeed(t, err)
-	must.Succeed(t, netlink.LinkSetUp(lo))
+	lo := assert.Get(netlink.LinkByName("lo")).Must(t)
+	assert.Must(t, netlink.LinkSetUp(lo))
 	return &machine{t: t, home: home, dataDir: filepath.Join(t.TempDir(), "ipam"), backend: nftables, version: "1.1.0"}
 }
 
@@ -81,8 +79,7 @@ type sandbox struct {
 
 func (m *machine) sandbox(id string, mappings ...hostports.Mapping) *sandbox {
 	m.t.Helper()
-	n, err := ns.TempNetNS()
-	must.Succeed(m.t, err)
+	n := assert.Get(ns.TempNetNS()).Must(m.t)
 	m.t.Cleanup(func() { _ = n.Close() })
 	return &sandbox{NetNS: n, id: id, uid: "uid-" + id, mappings: mappings}
 }
@@ -124,8 +121,7 @@ func (m *machine) prepare(c call) *exec.Cmd {
 		config["prevResult"] = c.pod.result
 	}
 	maps.Copy(config, c.config)
-	text, err := json.Marshal(config)
-	must.Succeed(m.t, err)
+	text := assert.Get(json.Marshal(config)).Must(m.t)
 	netns := c.pod.path()
 	if c.netns != nil {
 		netns = *c.netns
@@ -158,8 +154,7 @@ func (m *machine) run(c call) ([]byte, error) {
 
 func (m *machine) add(s *sandbox) *current.Result {
 	m.t.Helper()
-	out, err := m.run(call{command: "ADD", pod: s})
-	must.Succeed(m.t, err)
+	out := assert.Get(m.run(call{command: "ADD", pod: s})).Must(m.t)
 	return s.keep(m.t, out)
 }
 
@@ -167,32 +162,26 @@ func (m *machine) add(s *sandbox) *current.Result {
 func (s *sandbox) keep(t testing.TB, out []byte) *current.Result {
 	t.Helper()
 	s.result = out
-	r, err := current.NewResult(out)
-	must.Succeed(t, err)
-	result, err := current.GetResult(r)
-	must.Succeed(t, err)
-	return result
+	r := assert.Get(current.NewResult(out)).Must(t)
+	return assert.Get(current.GetResult(r)).Must(t)
 }
 
 func (m *machine) del(s *sandbox) {
 	m.t.Helper()
-	_, err := m.run(call{command: "DEL", pod: s})
-	must.Succeed(m.t, err)
+	assert.Must(m.t, assert.ErrorOf(m.run(call{command: "DEL", pod: s})))
 }
 
 // at calls in another network namespace, on a thread of its own.
 func at(t testing.TB, where ns.NetNS, do func() error) {
 	t.Helper()
-	must.Succeed(t, where.Do(func(ns.NetNS) error { return do() }))
+	assert.Must(t, where.Do(func(ns.NetNS) error { return do() }))
 }
 
 // output is what a program prints here.
 func output(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, out)
-	}
+	assert.Require(t, err == nil, "%s %s: %v: %s", name, strings.Join(args, " "), err, out)
 	return string(out)
 }
 
@@ -218,10 +207,10 @@ func (m *machine) chainAdd(s *sandbox) *current.Result {
 	m.t.Helper()
 	out, err := m.run(call{command: "ADD", pod: s, program: filepath.Join(m.plugins, "bridge"),
 		config: map[string]any{"type": "bridge", "isGateway": true, "hairpinMode": true}})
-	must.Succeed(m.t, err)
+	assert.Must(m.t, err)
 	out, err = m.run(call{command: "ADD", pod: s, program: filepath.Join(m.plugins, "portmap"),
 		config: map[string]any{"type": "portmap", "backend": m.backend, "prevResult": json.RawMessage(out)}})
-	must.Succeed(m.t, err)
+	assert.Must(m.t, err)
 	return s.keep(m.t, out)
 }
 
@@ -232,8 +221,7 @@ func (m *machine) ports() []string {
 	if err != nil {
 		return nil
 	}
-	links, err := netlink.LinkList()
-	must.Succeed(m.t, err)
+	links := assert.Get(netlink.LinkList()).Must(m.t)
 	var names []string
 	for _, link := range links {
 		if link.Attrs().MasterIndex == bridge.Attrs().Index {
@@ -246,12 +234,10 @@ func (m *machine) ports() []string {
 // attached are the containers that the store has attachments of.
 func (m *machine) attached() string {
 	m.t.Helper()
-	files, err := filepath.Glob(filepath.Join(m.dataDir, "pods", "*"))
-	must.Succeed(m.t, err)
+	files := assert.Get(filepath.Glob(filepath.Join(m.dataDir, "pods", "*"))).Must(m.t)
 	var found []string
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		must.Succeed(m.t, err)
+		text := assert.Get(os.ReadFile(file)).Must(m.t)
 		line, _, _ := bytes.Cut(text, []byte("\n"))
 		var record struct {
 			Attachments []struct{ Container string }
@@ -269,8 +255,7 @@ func (m *machine) attached() string {
 // rules are those of host ports, of both families, without the chains' own.
 func (m *machine) rules() string {
 	m.t.Helper()
-	out, err := exec.Command("nft", "list", "ruleset").Output()
-	must.Succeed(m.t, err)
+	out := assert.Get(exec.Command("nft", "list", "ruleset").Output()).Must(m.t)
 	var found strings.Builder
 	for line := range strings.Lines(string(out)) {
 		if strings.Contains(line, " comment ") {

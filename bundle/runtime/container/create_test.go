@@ -13,7 +13,7 @@ import (
 
 	"github.com/opencontainers/runc/libcontainer/system"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // executions is how often a process of TestLiveThread still has to execute itself, in a thread that is not its first.
@@ -42,17 +42,14 @@ func init() {
 func TestLiveThread(t *testing.T) {
 	command := exec.Command("/proc/self/exe")
 	command.Env = append(os.Environ(), executions+"=5000")
-	must.Succeed(t, command.Start())
+	assert.Must(t, command.Start())
 	pid := command.Process.Pid
 	defer func() { _ = command.Wait() }()
 	defer func() { _ = command.Process.Kill() }()
-	stat, err := system.Stat(pid)
-	must.Succeed(t, err)
+	stat := assert.Get(system.Stat(pid)).Must(t)
 	zombies := 0
 	for deadline := time.Now().Add(time.Minute); zombies < 5; {
-		if time.Now().After(deadline) {
-			t.Fatalf("its first thread was a zombie %d times", zombies)
-		}
+		assert.Require(t, !time.Now().After(deadline), "its first thread was a zombie %d times", zombies)
 		if now, err := system.Stat(pid); err != nil || now.State != system.Zombie {
 			continue
 		}
@@ -60,13 +57,9 @@ func TestLiveThread(t *testing.T) {
 			t.Fatal("a process that executes a program has no thread")
 		}
 	}
-	if hasLiveThread(pid, stat.StartTime+1) {
-		t.Error("another process of that number has threads of this one")
-	}
-	must.Succeed(t, command.Process.Kill())
+	assert.True(t, !hasLiveThread(pid, stat.StartTime+1), "another process of that number has threads of this one")
+	assert.Must(t, command.Process.Kill())
 	for deadline := time.Now().Add(time.Minute); hasLiveThread(pid, stat.StartTime); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("a process that was killed lives")
-		}
+		assert.Require(t, !time.Now().After(deadline), "a process that was killed lives")
 	}
 }

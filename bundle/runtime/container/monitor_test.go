@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifepod/lifepod/bundle/runtime/container/children"
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // programs notes what is executed.
@@ -81,16 +81,14 @@ func TestCommandsAreUnderstood(t *testing.T) {
 	}
 	for i, c := range calls {
 		_ = c.call() // there is no answer to read
-		if len(executed.executed) != i+1 {
-			t.Fatalf("%s: %d commands, want %d", c.want.verb, len(executed.executed), i+1)
-		}
+		assert.Require(t, len(executed.executed) == i+1, "%s: %d commands, want %d", c.want.verb, len(executed.executed), i+1)
 		args := executed.executed[i].Args
 		got, known := parse(args)
 		if gotText, wantText := text(got), text(c.want); !known || gotText != wantText {
 			t.Errorf("%q:\ngot  %t %s\nwant %s", args, known, gotText, wantText)
 		}
 	}
-	must.Succeed(t, r.Exec(ctx, "a", specs.Process{}, &runc.ExecOpts{PidFile: "/b/e.pid", Detach: true}))
+	assert.Must(t, r.Exec(ctx, "a", specs.Process{}, &runc.ExecOpts{PidFile: "/b/e.pid", Detach: true}))
 	args := executed.executed[len(calls)].Args
 	if got, known := parse(args); !known || got.flags.process == "" || got.flags.pidFile != "/b/e.pid" || !got.flags.detach || got.id != "a" {
 		t.Errorf("%q: %t %+v", args, known, got)
@@ -110,8 +108,8 @@ func TestOthersAreExecuted(t *testing.T) {
 	other.Command = "/usr/bin/crun"
 	unlogged := *r
 	unlogged.LogFormat = runc.Text
-	must.Succeed(t, os.MkdirAll(filepath.Join(r.Root, "made"), 0o700))
-	must.Succeed(t, os.WriteFile(filepath.Join(r.Root, "made", "state.json"), []byte("{}"), 0o600))
+	assert.Must(t, os.MkdirAll(filepath.Join(r.Root, "made"), 0o700))
+	assert.Must(t, os.WriteFile(filepath.Join(r.Root, "made", "state.json"), []byte("{}"), 0o600))
 	for name, call := range map[string]func() error{
 		"update":         func() error { return r.Update(ctx, "a", &specs.LinuxResources{}) },
 		"checkpoint":     func() error { return r.Checkpoint(ctx, "a", nil) },
@@ -133,7 +131,7 @@ func TestErrorsAreRuncs(t *testing.T) {
 	r := newRunc(t)
 	executed := monitor(t, r)
 	ctx := t.Context()
-	must.Succeed(t, os.MkdirAll(filepath.Join(r.Root, "half", "made"), 0o700))
+	assert.Must(t, os.MkdirAll(filepath.Join(r.Root, "half", "made"), 0o700))
 	for verb, call := range map[string]func() error{
 		"start": func() error { return r.Start(ctx, "none") },
 		"kill":  func() error { return r.Kill(ctx, "none", 9, &runc.KillOpts{All: true}) },
@@ -143,24 +141,14 @@ func TestErrorsAreRuncs(t *testing.T) {
 		"delete": func() error { return r.Delete(ctx, "half", nil) },
 	} {
 		err := call()
-		if err == nil || !strings.Contains(err.Error(), "exit status 1") || !strings.Contains(err.Error(), "container does not exist") {
-			t.Errorf("%s: %v", verb, err)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), "exit status 1") && strings.Contains(err.Error(), "container does not exist"), "%s: %v", verb, err)
 		log, err := os.ReadFile(r.Log)
 		var entry struct{ Level, Msg string }
-		if err != nil || json.Unmarshal(log, &entry) != nil || entry.Level != "error" || entry.Msg != "container does not exist" {
-			t.Errorf("%s: logged %s %v", verb, log, err)
-		}
-		if err := os.Remove(r.Log); err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil && json.Unmarshal(log, &entry) == nil && entry.Level == "error" && entry.Msg == "container does not exist", "%s: logged %s %v", verb, log, err)
+		assert.NoError(t, os.Remove(r.Log))
 	}
-	if err := r.Delete(ctx, "none", &runc.DeleteOpts{Force: true}); err != nil {
-		t.Errorf("clean up after a container that is not there: %v", err)
-	}
-	if len(executed.executed) > 0 {
-		t.Errorf("executed: %v", executed.executed)
-	}
+	assert.NoError(t, r.Delete(ctx, "none", &runc.DeleteOpts{Force: true}), "clean up after a container that is not there")
+	assert.True(t, len(executed.executed) == 0, "executed: %v", executed.executed)
 	if _, err := os.Stat(filepath.Join(r.Root, "half")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what was half made is still there: %v", err)
 	}
@@ -179,12 +167,9 @@ func TestInputOfTheProcessAlone(t *testing.T) {
 			return r.Exec(t.Context(), "a", specs.Process{}, &runc.ExecOpts{PidFile: "/b/e.pid", Detach: true, IO: io})
 		},
 	} {
-		pipes, err := runc.NewPipeIO(0, 0)
-		must.Succeed(t, err)
-		if err := begin(pipes); err != nil {
-			t.Errorf("%s: %v", verb, err)
-		}
-		must.Succeed(t, pipes.Stdin().(*os.File).SetWriteDeadline(time.Now().Add(10*time.Second)))
+		pipes := assert.Get(runc.NewPipeIO(0, 0)).Must(t)
+		assert.NoError(t, begin(pipes), verb)
+		assert.Must(t, pipes.Stdin().(*os.File).SetWriteDeadline(time.Now().Add(10*time.Second)))
 		if n, err := pipes.Stdin().Write(make([]byte, 1<<20)); !errors.Is(err, unix.EPIPE) {
 			t.Errorf("%s: wrote %d bytes that nobody reads: %v", verb, n, err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/containerd/containerd/v2/pkg/protobuf"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // build makes a program of repeat.c whose own part says that it began.
@@ -34,35 +34,27 @@ func clean(t *testing.T, program, bundle string, action ...string) string {
 	t.Helper()
 	cmd := exec.Command(program, append([]string{"-namespace", "k8s.io", "-id", "a", "-bundle", bundle}, action...)...)
 	cmd.Dir = bundle
-	out, err := cmd.Output()
-	must.Succeed(t, err)
-	return string(out)
+	return string(assert.Get(cmd.Output()).Must(t))
 }
 
 func TestAnswerIsRepeated(t *testing.T) {
 	program, bundle := build(t), t.TempDir()
-	if out := clean(t, program, bundle, "delete"); out != began {
-		t.Errorf("without an answer it says %q", out)
-	}
+	assert.Equal(t, began, clean(t, program, bundle, "delete"), "without an answer it says")
 	answer := &taskapi.DeleteResponse{
 		Pid: 1<<32 - 1, ExitStatus: 1<<32 - 1, ExitedAt: protobuf.ToTimestamp(time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)),
 	}
-	must.Succeed(t, Leave(bundle, answer))
+	assert.Must(t, Leave(bundle, answer))
 	var repeated taskapi.DeleteResponse
 	if err := proto.Unmarshal([]byte(clean(t, program, bundle, "delete")), &repeated); err != nil || !proto.Equal(&repeated, answer) {
 		t.Errorf("it repeats %v, want %v (%v)", &repeated, answer, err)
 	}
 	for _, action := range [][]string{nil, {"start"}} {
-		if out := clean(t, program, bundle, action...); out != began {
-			t.Errorf("asked for %q it says %q", action, out)
-		}
+		assert.Equal(t, began, clean(t, program, bundle, action...), "asked for %q it says", action)
 	}
 	if err := os.Truncate(filepath.Join(bundle, fileName), 0); err != nil { // the shim was killed as it wrote
 		t.Fatal(err)
 	}
-	if out := clean(t, program, bundle, "delete"); out != began {
-		t.Errorf("with an empty answer it says %q", out)
-	}
+	assert.Equal(t, began, clean(t, program, bundle, "delete"), "with an empty answer it says")
 }
 
 // tasks is a task service that deletes what is not called "running".
@@ -79,14 +71,12 @@ func (tasks) Delete(_ context.Context, r *taskapi.DeleteRequest) (*taskapi.Delet
 func TestAnswersOfDeletions(t *testing.T) {
 	bundles := t.TempDir()
 	for _, id := range []string{"sandbox", "deleted", "running", "executed"} {
-		must.Succeed(t, os.Mkdir(filepath.Join(bundles, id), 0o700))
+		assert.Must(t, os.Mkdir(filepath.Join(bundles, id), 0o700))
 	}
 	t.Chdir(filepath.Join(bundles, "sandbox"))
 	for _, r := range []*taskapi.DeleteRequest{{ID: "deleted"}, {ID: "running"}, {ID: "executed", ExecID: "probe"}} {
 		_, err := Service{tasks{}}.Delete(t.Context(), r)
-		if (err != nil) != (r.ID == "running") {
-			t.Errorf("%s: %v", r.ID, err)
-		}
+		assert.True(t, (err != nil) == (r.ID == "running"), "%s: %v", r.ID, err)
 		if _, err := os.Stat(filepath.Join(bundles, r.ID, fileName)); (err == nil) != (r.ID == "deleted") {
 			t.Errorf("%s: %v", r.ID, err)
 		}

@@ -6,9 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 func address(s string) netip.Addr {
@@ -43,15 +41,10 @@ func TestNewRange(t *testing.T) {
 	} {
 		r, err := newRange(netip.MustParsePrefix(tt.subnet), address(tt.first), address(tt.last), address(tt.gateway))
 		if err != nil {
-			if !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%+v: error %q, want %q in it", tt, err, tt.want)
-			}
+			assert.True(t, strings.Contains(err.Error(), tt.want), "%+v: error %q, want %q in it", tt, err, tt.want)
 			continue
 		}
-		got := strings.Join([]string{r.First.String(), r.Last.String(), r.Gateway.String(), strconv.Itoa(r.Size())}, " ")
-		if got != tt.want {
-			t.Errorf("%+v: got %q", tt, got)
-		}
+		assert.Equal(t, tt.want, strings.Join([]string{r.First.String(), r.Last.String(), r.Gateway.String(), strconv.Itoa(r.Size())}, " "), "%+v", tt)
 	}
 }
 
@@ -79,10 +72,7 @@ func TestNextGoesAroundWithoutTheGateway(t *testing.T) {
 		{"gateway in the middle", "10.88.0.5", "", []string{"10.88.0.4", "10.88.0.6"}},
 		{"gateway last", "10.88.0.6", "10.88.0.4", []string{"10.88.0.5", "10.88.0.4"}},
 	} {
-		r, err := newRange(netip.MustParsePrefix("10.88.0.0/24"), address("10.88.0.4"), address("10.88.0.6"), address(tt.gateway))
-		must.Succeed(t, err)
-		if diff := cmp.Diff(tt.want, walk(r, address(tt.from))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		r := assert.Get(newRange(netip.MustParsePrefix("10.88.0.0/24"), address("10.88.0.4"), address("10.88.0.6"), address(tt.gateway))).Must(t)
+		assert.Deep(t, tt.name, tt.want, walk(r, address(tt.from)))
 	}
 }

@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 func exampleRecord() *record {
@@ -23,22 +22,16 @@ func exampleRecord() *record {
 }
 
 func TestRecordRoundTrip(t *testing.T) {
-	data, err := exampleRecord().encode()
-	must.Succeed(t, err)
-	got, err := decodeRecord("holder", data)
-	must.Succeed(t, err)
-	if diff := cmp.Diff(exampleRecord(), got, cmpopts.EquateComparable(address(""))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	data := assert.Get(exampleRecord().encode()).Must(t)
+	got := assert.Get(decodeRecord("holder", data)).Must(t)
+	assert.Deep(t, "", exampleRecord(), got, cmpopts.EquateComparable(address("")))
 }
 
 func TestDamagedRecords(t *testing.T) {
-	data, err := exampleRecord().encode()
-	must.Succeed(t, err)
+	data := assert.Get(exampleRecord().encode()).Must(t)
 	other := exampleRecord()
 	other.Addresses[0].Interface = ""
-	incomplete, err := other.encode()
-	must.Succeed(t, err)
+	incomplete := assert.Get(other.encode()).Must(t)
 	for _, tt := range []struct{ name, owner, data, want string }{
 		{"empty", "holder", "", "no checksum"},
 		{"cut", "holder", string(data[:len(data)-3]), "checksum differs"},
@@ -54,35 +47,29 @@ func TestDamagedRecords(t *testing.T) {
 }
 
 func TestDamagedRecordHoldsItsAddressUntilItIsAddedAgain(t *testing.T) {
-	s := testStore(t, t.TempDir(), "", &clock{})
-	within := testRange(t, 2)
+	s, within := storeOf(t, 2)
 	before := attach(t, s, sandbox("pod-a", "c1"), within)
-	must.Succeed(t, os.WriteFile(s.recordPath("pod-a"), []byte("garbage"), 0o600))
+	assert.Must(t, os.WriteFile(s.recordPath("pod-a"), []byte("garbage"), 0o600))
 	detach(t, s, sandbox("pod-a", "c1"))
 	attach(t, s, sandbox("pod-b", "c2"), within)
 	if _, err := s.Attach(sandbox("pod-c", "c3"), within); !errors.Is(err, ErrExhausted) {
 		t.Errorf("error %v, want ErrExhausted", err)
 	}
-	if got := attach(t, s, sandbox("pod-a", "c4"), within); got != before {
-		t.Errorf("pod-a has %s, had %s", got, before)
-	}
-	if _, err := s.read("pod-a"); err != nil {
-		t.Errorf("the record is not repaired: %v", err)
-	}
+	assert.Equal(t, before, attach(t, s, sandbox("pod-a", "c4"), within), "pod-a has")
+	assert.NoError(t, assert.ErrorOf(s.read("pod-a")), "the record is not repaired")
 }
 
 func TestDamagedRecordCanBeReleased(t *testing.T) {
-	s := testStore(t, t.TempDir(), "", &clock{})
-	within := testRange(t, 1)
+	s, within := storeOf(t, 1)
 	attach(t, s, sandbox("pod-a", "c1"), within)
-	must.Succeed(t, os.WriteFile(s.recordPath("pod-a"), nil, 0o600))
+	assert.Must(t, os.WriteFile(s.recordPath("pod-a"), nil, 0o600))
 	release(t, s, "pod-a")
 	attach(t, s, sandbox("pod-b", "c2"), within)
 }
 
 func FuzzRecord(f *testing.F) {
 	data, err := exampleRecord().encode()
-	must.Succeed(f, err)
+	assert.Must(f, err)
 	f.Add(data)
 	f.Add([]byte("{}\n"))
 	f.Add([]byte("\n00000000\n"))
@@ -92,9 +79,7 @@ func FuzzRecord(f *testing.F) {
 			return
 		}
 		again, err := r.encode()
-		if err != nil {
-			t.Fatalf("encode what was decoded: %v", err)
-		}
+		assert.Require(t, err == nil, "encode what was decoded: %v", err)
 		if _, err := decodeRecord("holder", again); err != nil {
 			t.Fatalf("decode what was encoded: %v", err)
 		}
@@ -105,7 +90,7 @@ func FuzzRecord(f *testing.F) {
 // and then never sees the pod's address given to another.
 func FuzzDamagedStore(f *testing.F) {
 	data, err := exampleRecord().encode()
-	must.Succeed(f, err)
+	assert.Must(f, err)
 	f.Add(data, []byte("10.88.0.2\n"))
 	f.Add([]byte("{}"), []byte("fd00::2"))
 	f.Add([]byte{}, []byte{0xff})
@@ -113,7 +98,7 @@ func FuzzDamagedStore(f *testing.F) {
 		s := testStore(t, memoryDir(t), "", &clock{})
 		within := testRange(t, 4)
 		held := attach(t, s, sandbox("holder", "c1"), within)
-		must.Succeed(t, errors.Join(os.WriteFile(s.recordPath("holder"), content, 0o600),
+		assert.Must(t, errors.Join(os.WriteFile(s.recordPath("holder"), content, 0o600),
 			os.WriteFile(s.lastPath(), last, 0o600)))
 		r, err := decodeRecord("holder", content)
 		gaveUp := err == nil && !r.holds(address(held))

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // modelPod is what the model knows of a pod that holds an address.
@@ -133,7 +133,7 @@ func (m *model) damage(t *rapid.T) {
 	if !known || m.removed[name] {
 		return
 	}
-	must.Succeed(t, os.WriteFile(m.store.recordPath(name), []byte("?"), 0o600))
+	assert.Must(t, os.WriteFile(m.store.recordPath(name), []byte("?"), 0o600))
 	pod.damaged = true
 }
 
@@ -177,8 +177,7 @@ func TestStoreAgainstModel(t *testing.T) {
 }
 
 func (m *model) open(t *rapid.T) {
-	s, err := Open(m.dir)
-	must.Succeed(t, err)
+	s := assert.Get(Open(m.dir)).Must(t)
 	m.store, s.boot, s.now = s, fmt.Sprint("boot-", m.boots), m.clock.now
 }
 

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // The test binary is the plugin itself when asPlugin is set. With killAt it kills
@@ -112,9 +112,7 @@ func TestManyProcessesAtOnce(t *testing.T) {
 			second := c.address(t)
 			mu.Lock()
 			defer mu.Unlock()
-			if first == "" || first != second {
-				t.Errorf("%s had %q and has %q", pod, first, second)
-			}
+			assert.True(t, first != "" && first == second, "%s had %q and has %q", pod, first, second)
 			if other := owner[second]; other != "" {
 				t.Errorf("%s and %s both have %s", pod, other, second)
 			}
@@ -155,9 +153,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 				if again {
 					continue
 				}
-				if steps < tt.min {
-					t.Errorf("only %d steps, want at least %d", steps, tt.min)
-				}
+				assert.True(t, steps >= tt.min, "only %d steps, want at least %d", steps, tt.min)
 				return
 			}
 		})
@@ -193,9 +189,7 @@ func killOnce(t *testing.T, call cni, step int) (again bool, steps int) {
 	}
 	_, err := call.run(t)
 	if !killed(err) {
-		if err != nil {
-			t.Fatalf("step %d: %v", step, err)
-		}
+		assert.Require(t, err == nil, "step %d: %v", step, err)
 		return false, step - 1
 	}
 	checkAfterKill(t, add, map[string]string{"idle": idle, "live": live}, call)
@@ -241,9 +235,7 @@ func checkAfterKill(t *testing.T, add func(pod, container string) string, before
 		}
 		owners[address] = pod
 	}
-	if len(got) < call.hosts-1 {
-		t.Errorf("killed at step %d: only %d of %d addresses can be had", call.kill, len(got), call.hosts)
-	}
+	assert.True(t, len(got) >= call.hosts-1, "killed at step %d: only %d of %d addresses can be had", call.kill, len(got), call.hosts)
 }
 
 func TestCNI(t *testing.T) {
@@ -287,7 +279,5 @@ func TestCNI(t *testing.T) {
 		"DEL ", "GC ", "STATUS code 50", "GC ", "STATUS ", "CHECK code 3", "DEL ", "DEL ",
 		"ADD code 7", "STATUS code 50", "ADD code 5",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Deep(t, "", want, got)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // testRange is 10.88.0.2 … 10.88.0.(hosts+1) with gateway 10.88.0.1.
@@ -14,9 +14,7 @@ func testRange(t testing.TB, hosts int) Range {
 	t.Helper()
 	subnet := netip.MustParsePrefix("10.88.0.0/16")
 	last := netip.AddrFrom4([4]byte{10, 88, 0, byte(hosts + 1)})
-	r, err := newRange(subnet, netip.Addr{}, last, netip.Addr{})
-	must.Succeed(t, err)
-	return r
+	return assert.Get(newRange(subnet, netip.Addr{}, last, netip.Addr{})).Must(t)
 }
 
 // memoryDir is a folder in memory, for tests that make thousands of stores: what
@@ -42,8 +40,7 @@ func (c *clock) now() time.Time {
 // testStore opens a store whose clock counts; boot "" is this boot.
 func testStore(t testing.TB, dir, boot string, c *clock) *Store {
 	t.Helper()
-	s, err := Open(dir)
-	must.Succeed(t, err)
+	s := assert.Get(Open(dir)).Must(t)
 	if boot != "" {
 		s.boot = boot
 	}
@@ -57,20 +54,23 @@ func sandbox(pod, container string) Attachment {
 	return Attachment{Network: "lifepod", Container: container, Interface: "eth0", Pod: pod}
 }
 
+// storeOf is a new store, and a range of so many addresses.
+func storeOf(t testing.TB, hosts int) (*Store, Range) {
+	return testStore(t, t.TempDir(), "", &clock{}), testRange(t, hosts)
+}
+
 // attach gives the single address of an attachment.
 func attach(t testing.TB, s *Store, a Attachment, within Range) string {
 	t.Helper()
 	address, err := s.Attach(a, within)
-	if err != nil {
-		t.Fatalf("attach %+v: %v", a, err)
-	}
+	assert.Require(t, err == nil, "attach %+v: %v", a, err)
 	return address.String()
 }
 
 // release is what lifepod does when a pod is gone.
 func release(t testing.TB, s *Store, pod string) {
 	t.Helper()
-	must.Succeed(t, os.Remove(s.recordPath(pod)))
+	assert.Must(t, os.Remove(s.recordPath(pod)))
 }
 
 func detach(t testing.TB, s *Store, a Attachment) {

@@ -17,7 +17,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 const specVariable = "LOOPS_TEST_SPEC"
@@ -71,16 +71,13 @@ func attack(path string) error {
 func carriedOut(t *testing.T, profile *specs.LinuxSeccomp, devices []specs.LinuxDevice, allowed ...specs.LinuxDeviceCgroup) map[string]bool {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.json")
-	text, err := json.Marshal(specs.Spec{Linux: &specs.Linux{Seccomp: profile, Devices: devices, Resources: &specs.LinuxResources{Devices: allowed}}})
-	must.Succeed(t, err)
-	must.Succeed(t, os.WriteFile(path, text, 0o600))
-	must.Succeed(t, confine(path))
+	text := assert.Get(json.Marshal(specs.Spec{Linux: &specs.Linux{Seccomp: profile, Devices: devices, Resources: &specs.LinuxResources{Devices: allowed}}})).Must(t)
+	assert.Must(t, os.WriteFile(path, text, 0o600))
+	assert.Must(t, confine(path))
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), specVariable+"="+path)
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	assert.Require(t, err == nil, "%v: %s", err, out)
 	done := map[string]bool{}
 	for line := range strings.Lines(string(out)) {
 		name, errno, _ := strings.Cut(strings.TrimSpace(line), ": ")
@@ -146,9 +143,7 @@ func TestOtherContainersAreAsTheyWere(t *testing.T) {
 		"another device": carriedOut(t, nil, []specs.LinuxDevice{{Path: "/dev/blk", Type: "b", Major: 8, Minor: 1}, {Path: "/dev/vcs", Type: "c", Major: 7}}),
 		"all devices":    carriedOut(t, nil, loop, specs.LinuxDeviceCgroup{Allow: true, Access: "rwm"}),
 	} {
-		if !got["LOOP_CLR_FD"] {
-			t.Errorf("a container with %s is refused the loop driver's requests", name)
-		}
+		assert.True(t, got["LOOP_CLR_FD"], "a container with %s is refused the loop driver's requests", name)
 	}
 	if got := carriedOut(t, nil, loop, specs.LinuxDeviceCgroup{Access: "rwm"}); got["LOOP_CLR_FD"] {
 		t.Error("a rule that allows nothing counts as one that allows all")

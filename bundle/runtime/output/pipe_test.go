@@ -12,7 +12,7 @@ import (
 	tasktypes "github.com/containerd/containerd/api/types/task"
 	"golang.org/x/sys/unix"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // tasks is a task service with one container.
@@ -29,12 +29,10 @@ func (t tasks) State(context.Context, *taskapi.StateRequest) (*taskapi.StateResp
 func fifo(t *testing.T) (path string, in, out *os.File) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "stdout")
-	must.Succeed(t, unix.Mkfifo(path, 0o600))
-	out, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	must.Succeed(t, err)
+	assert.Must(t, unix.Mkfifo(path, 0o600))
+	out = assert.Get(os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)).Must(t)
 	t.Cleanup(func() { _ = out.Close() })
-	in, err = os.OpenFile(path, os.O_WRONLY, 0)
-	must.Succeed(t, err)
+	in = assert.Get(os.OpenFile(path, os.O_WRONLY, 0)).Must(t)
 	t.Cleanup(func() { _ = in.Close() })
 	return path, in, out
 }
@@ -65,19 +63,15 @@ func TestStateWaitsForTheOutput(t *testing.T) {
 		path, in, out := fifo(t)
 		answered := ask(t, &taskapi.StateResponse{Status: tasktypes.Status_STOPPED, Stdout: path})
 		waits(t, answered, "something may still be written")
-		if _, err := in.WriteString("last words\n"); err != nil {
-			t.Fatal(err)
-		}
-		must.Succeed(t, in.Close())
+		assert.Must(t, assert.ErrorOf(in.WriteString("last words\n")))
+		assert.Must(t, in.Close())
 		waits(t, answered, "nobody has read it")
 		text := make([]byte, 100)
 		n, err := out.Read(text)
 		if err != nil || string(text[:n]) != "last words\n" {
 			t.Errorf("read %q, %v", text[:n], err)
 		}
-		if err := <-answered; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-answered)
 	})
 }
 
@@ -85,11 +79,9 @@ func TestStateWaitsForTheOutput(t *testing.T) {
 func TestStateIsReportedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path, in, _ := fifo(t)
-		if _, err := in.WriteString("words\n"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, assert.ErrorOf(in.WriteString("words\n")))
 		file := filepath.Join(t.TempDir(), "file")
-		must.Succeed(t, os.WriteFile(file, []byte("words\n"), 0o600))
+		assert.Must(t, os.WriteFile(file, []byte("words\n"), 0o600))
 		for name, state := range map[string]*taskapi.StateResponse{
 			"runs":      {Status: tasktypes.Status_RUNNING, Stdout: path},
 			"no output": {Status: tasktypes.Status_STOPPED},

@@ -11,7 +11,7 @@ import (
 	"github.com/containerd/typeurl/v2"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // tasks is a task service that has no container.
@@ -34,12 +34,11 @@ func (c *tasks) Shutdown(context.Context, *taskapi.ShutdownRequest) (*emptypb.Em
 func TestOthersMakeTheirSandboxes(t *testing.T) {
 	bundle := t.TempDir()
 	spec := `{"annotations": {"io.kubernetes.cri.container-type": "sandbox"}, "process": {}, "linux": {"cgroupsPath": "/a", "namespaces": [{"type": "mount"}]}}`
-	must.Succeed(t, os.WriteFile(filepath.Join(bundle, "config.json"), []byte(spec), 0o600))
+	assert.Must(t, os.WriteFile(filepath.Join(bundle, "config.json"), []byte(spec), 0o600))
 	other := filepath.Join(bundle, "krun")
-	must.Succeed(t, os.WriteFile(other, nil, 0o600))
+	assert.Must(t, os.WriteFile(other, nil, 0o600))
 	for _, name := range []string{"", "runc", other, filepath.Join(bundle, "none")} {
-		opts, err := typeurl.MarshalAnyToProto(&options.Options{BinaryName: name})
-		must.Succeed(t, err)
+		opts := assert.Get(typeurl.MarshalAnyToProto(&options.Options{BinaryName: name})).Must(t)
 		containers := &tasks{}
 		s := NewService(containers, nil)
 		if _, err := s.Create(t.Context(), &taskapi.CreateTaskRequest{ID: "a", Bundle: bundle, Options: opts}); err != nil || containers.made != 1 {
@@ -59,7 +58,5 @@ func TestShimLivesWithItsSandbox(t *testing.T) {
 	if _, err := s.Shutdown(t.Context(), &taskapi.ShutdownRequest{ID: "a"}); err != nil || containers.ended != 0 {
 		t.Errorf("the shim ended: %v", err)
 	}
-	if _, err := s.Delete(t.Context(), &taskapi.DeleteRequest{ID: "a"}); err == nil {
-		t.Error("a sandbox that runs was deleted")
-	}
+	assert.Fails(t, assert.ErrorOf(s.Delete(t.Context(), &taskapi.DeleteRequest{ID: "a"})), "a sandbox that runs was deleted")
 }

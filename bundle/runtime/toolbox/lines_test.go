@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // zeros is a line of length left without an end.
@@ -33,10 +33,8 @@ func (l *largest) Write(p []byte) (int, error) {
 
 func TestCopyLinesKeepsOnlyABuffer(t *testing.T) {
 	out := &largest{}
-	must.Succeed(t, copyLines(out, &zeros{left: 10 << 20}, 1))
-	if out.n > 64<<10 || out.total != 10<<20 {
-		t.Errorf("%d bytes, %d of them at once", out.total, out.n)
-	}
+	assert.Must(t, copyLines(out, &zeros{left: 10 << 20}, 1))
+	assert.True(t, out.n <= 64<<10 && out.total == 10<<20, "%d bytes, %d of them at once", out.total, out.n)
 }
 
 func TestCopyLines(t *testing.T) {
@@ -57,9 +55,7 @@ func TestLastLines(t *testing.T) {
 	if diff := cmp.Diff([]string{"b\n", "c"}, last); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
-	if _, err := lastLines(&zeros{left: longestLine + 1}, 2); err == nil {
-		t.Error("a line longer than the limit is kept")
-	}
+	assert.Fails(t, assert.ErrorOf(lastLines(&zeros{left: longestLine + 1}, 2)), "a line longer than the limit is kept")
 }
 
 func TestParseDuration(t *testing.T) {
@@ -68,8 +64,6 @@ func TestParseDuration(t *testing.T) {
 		"-1": "", "": "", "soon": "", "NaN": "",
 	} {
 		got, err := parseDuration(in)
-		if (err != nil) != (want == "") || err == nil && got.String() != want {
-			t.Errorf("%q: %v, %v; want %q", in, got, err, want)
-		}
+		assert.True(t, (err != nil) == (want == "") && (err != nil || got.String() == want), "%q: %v, %v; want %q", in, got, err, want)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/lifepod/lifepod/internal/assert"
 )
@@ -32,12 +33,7 @@ type authority struct {
 
 func newAuthority(t testing.TB) *authority {
 	key := assert.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, IsCA: true, BasicConstraintsValid: true,
-		NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
-	}
-	der := assert.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)).Must(t)
-	return &authority{assert.Get(x509.ParseCertificate(der)).Must(t), key}
+	return &authority{assert.Get(certutil.NewSelfSignedCACert(certutil.Config{CommonName: "ca"}, key)).Must(t), key}
 }
 
 // sign makes a certificate of a user in a group.

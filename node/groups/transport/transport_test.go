@@ -206,8 +206,7 @@ func TestReports(t *testing.T) {
 func (h *hostile) ends(t *testing.T, what string) {
 	t.Helper()
 	begun := time.Now()
-	_, err := io.Copy(io.Discard, h.stream)
-	assert.NoError(t, err, what)
+	assert.NoError(t, assert.ErrorOf(io.Copy(io.Discard, h.stream)), what)
 	assert.True(t, time.Since(begun) <= (patience+1)*h.x.Heartbeat, "%s: the stream ends after %v", what, time.Since(begun))
 }
 

@@ -35,8 +35,7 @@ func config(access string) *sanity.TestConfig {
 
 func TestSanity(t *testing.T) {
 	dir := t.TempDir()
-	driver, err := localdriver.New(localdriver.Config{Dir: filepath.Join(dir, "volumes"), Node: "node-a", Version: "test", Log: slog.New(slog.DiscardHandler)})
-	assert.Must(t, err)
+	driver := assert.Get(localdriver.New(localdriver.Config{Dir: filepath.Join(dir, "volumes"), Node: "node-a", Version: "test", Log: slog.New(slog.DiscardHandler)})).Must(t)
 	ctx, stop := context.WithCancel(t.Context())
 	done, socket := make(chan error), filepath.Join(dir, "csi.sock")
 	go func() { done <- driver.Serve(ctx, socket) }()

@@ -10,8 +10,7 @@ import (
 // NewBus is a bus that ends with the test.
 func NewBus(t testing.TB) *Bus {
 	t.Helper()
-	b, err := open(t.TempDir())
-	assert.Must(t, err)
+	b := assert.Get(open(t.TempDir())).Must(t)
 	t.Cleanup(b.Stop)
 	return b
 }
@@ -19,8 +18,7 @@ func NewBus(t testing.TB) *Bus {
 // NewLogind is a logind on a bus until the end of the test.
 func NewLogind(t testing.TB, b *Bus, delay time.Duration) *Logind {
 	t.Helper()
-	l, err := b.openLogind(delay)
-	assert.Must(t, err)
+	l := assert.Get(b.openLogind(delay)).Must(t)
 	t.Cleanup(l.Close)
 	return l
 }

@@ -15,7 +15,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // The test binary is the toolbox under any name but its own.
@@ -38,14 +38,11 @@ func server(t *testing.T, args ...string) (cmd *exec.Cmd, address string) {
 	t.Helper()
 	cmd = command(append(args, "--port", "0")...)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	must.Succeed(t, err)
-	must.Succeed(t, cmd.Start())
+	out := assert.Get(cmd.StdoutPipe()).Must(t)
+	assert.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("%q ended before it was ready: %v", args, err)
-	}
+	assert.Require(t, err == nil, "%q ended before it was ready: %v", args, err)
 	port := line[strings.LastIndex(line, ":")+1:]
 	return cmd, "127.0.0.1:" + strings.TrimSpace(port)
 }
@@ -57,9 +54,7 @@ func client(t *testing.T, args ...string) string {
 	var out, diagnostics bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &diagnostics
 	err := cmd.Run()
-	if cmd.ProcessState == nil {
-		t.Fatalf("%q: %v", args, err)
-	}
+	assert.Require(t, cmd.ProcessState != nil, "%q: %v", args, err)
 	if diagnostics.Len() > 0 {
 		t.Logf("%q: %s", args, diagnostics.String())
 	}
@@ -68,8 +63,7 @@ func client(t *testing.T, args ...string) string {
 
 func TestServe(t *testing.T) {
 	_, address := server(t, "serve")
-	host, err := os.Hostname()
-	must.Succeed(t, err)
+	host := assert.Get(os.Hostname()).Must(t)
 	for _, tt := range []struct{ args, want string }{
 		{"fetch http://ADDR/healthz", "ok\n0"},
 		{"fetch ADDR/readyz", "ok\n0"},
@@ -79,10 +73,7 @@ func TestServe(t *testing.T) {
 		{"fetch ADDR/nosuch", "404 page not found\n1"},
 		{"dial ADDR", "0"},
 	} {
-		got := client(t, strings.Fields(strings.ReplaceAll(tt.args, "ADDR", address))...)
-		if got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.args, got, tt.want)
-		}
+		assert.Equal(t, tt.want, client(t, strings.Fields(strings.ReplaceAll(tt.args, "ADDR", address))...), "%s", tt.args)
 	}
 }
 
@@ -104,36 +95,26 @@ func TestServeByTheClock(t *testing.T) {
 
 func TestServeEnds(t *testing.T) {
 	cmd, _ := server(t, "serve", "--on-term", "6")
-	must.Succeed(t, cmd.Process.Signal(syscall.SIGTERM))
+	assert.Must(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()
-	if got := cmd.ProcessState.ExitCode(); got != 6 {
-		t.Errorf("exit code after SIGTERM %d, want 6", got)
-	}
+	assert.Equal(t, 6, cmd.ProcessState.ExitCode(), "exit code after SIGTERM")
 }
 
 func TestGRPCHealth(t *testing.T) {
 	_, address := server(t, "grpc-health", "--service", "db")
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	must.Succeed(t, err)
+	assert.Must(t, err)
 	for service, want := range map[string]codes.Code{"": codes.OK, "db": codes.OK, "nosuch": codes.NotFound} {
 		response, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
-		if status.Code(err) != want || err == nil && response.Status != healthpb.HealthCheckResponse_SERVING {
-			t.Errorf("%q: %v, %v; want %v", service, response, err, want)
-		}
+		assert.True(t, status.Code(err) == want && (err != nil || response.Status == healthpb.HealthCheckResponse_SERVING), "%q: %v, %v; want %v", service, response, err, want)
 	}
 }
 
 func TestTCP(t *testing.T) {
 	cmd, address := server(t, "serve")
-	if got := client(t, "dial", address); got != "0" {
-		t.Errorf("dial: %s", got)
-	}
+	assert.Equal(t, "0", client(t, "dial", address), "dial")
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	if got := client(t, "dial", address); got != "1" {
-		t.Errorf("dial of a closed port: %s", got)
-	}
-	if got := client(t, "lookup", "127.0.0.1"); got != "127.0.0.1\n0" {
-		t.Errorf("lookup: %s", got)
-	}
+	assert.Equal(t, "1", client(t, "dial", address), "dial of a closed port")
+	assert.Equal(t, "127.0.0.1\n0", client(t, "lookup", "127.0.0.1"), "lookup")
 }

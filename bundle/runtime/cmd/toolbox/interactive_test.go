@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // keyboard is a user at a terminal with a shell.
@@ -31,14 +31,11 @@ type keyboard struct {
 // openTerminal gives both ends of a new terminal.
 func openTerminal(t *testing.T) (pty, tty *os.File) {
 	t.Helper()
-	pty, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	must.Succeed(t, err)
+	pty = assert.Get(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)).Must(t)
 	t.Cleanup(func() { _ = pty.Close() })
-	must.Succeed(t, unix.IoctlSetPointerInt(int(pty.Fd()), unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(int(pty.Fd()), unix.TIOCGPTN)
-	must.Succeed(t, err)
-	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	must.Succeed(t, err)
+	assert.Must(t, unix.IoctlSetPointerInt(int(pty.Fd()), unix.TIOCSPTLCK, 0))
+	n := assert.Get(unix.IoctlGetInt(int(pty.Fd()), unix.TIOCGPTN)).Must(t)
+	tty = assert.Get(os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)).Must(t)
 	return pty, tty
 }
 
@@ -48,7 +45,7 @@ func (b box) atTerminal(t *testing.T, args ...string) *keyboard {
 	k := &keyboard{t: t, pty: pty, cmd: b.command(args...)}
 	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = tty, tty, tty
 	k.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	must.Succeed(t, k.cmd.Start())
+	assert.Must(t, k.cmd.Start())
 	_ = tty.Close()
 	go func() {
 		for buffer := make([]byte, 1024); ; {
@@ -67,9 +64,7 @@ func (b box) atTerminal(t *testing.T, args ...string) *keyboard {
 // types sends keys and waits for what is shown then.
 func (k *keyboard) types(keys, want string) {
 	k.t.Helper()
-	if _, err := k.pty.WriteString(keys); err != nil {
-		k.t.Fatal(err)
-	}
+	assert.Must(k.t, assert.ErrorOf(k.pty.WriteString(keys)))
 	k.sees(want)
 }
 
@@ -86,9 +81,7 @@ func (k *keyboard) sees(want string) {
 		if at != nil {
 			return
 		}
-		if time.Now().After(late) {
-			k.t.Fatalf("never seen: %q, but %q", want, fresh)
-		}
+		assert.Require(k.t, !time.Now().After(late), "never seen: %q, but %q", want, fresh)
 	}
 }
 
@@ -126,19 +119,15 @@ func TestLateInterrupt(t *testing.T) {
 	k := newBox(t).atTerminal(t, "sh")
 	k.sees(`[#$] $`)
 	for range 300 {
-		if _, err := k.pty.WriteString("echo word > /dev/null\n"); err != nil {
-			t.Fatal(err)
-		}
-		must.Succeed(t, k.cmd.Process.Signal(unix.SIGINT))
+		assert.Must(t, assert.ErrorOf(k.pty.WriteString("echo word > /dev/null\n")))
+		assert.Must(t, k.cmd.Process.Signal(unix.SIGINT))
 	}
 	k.types("echo the $((1+1))nd\n", `the 2nd\r\n`)
 	k.types("exit\n", ``)
 	_ = k.cmd.Wait()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if broken := regexp.MustCompile(`\n.*not found`).FindString(k.text); broken != "" {
-		t.Errorf("a line lost its beginning: %q", broken)
-	}
+	assert.Equal(t, "", regexp.MustCompile(`\n.*not found`).FindString(k.text), "a line lost its beginning")
 }
 
 // Ctrl-D ends the shell with the code of the last command.

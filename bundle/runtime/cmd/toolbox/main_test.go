@@ -8,9 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 	"github.com/lifepod/lifepod/bundle/runtime/toolbox"
 )
 
@@ -30,16 +28,15 @@ func newBox(t *testing.T) box {
 	dir := t.TempDir()
 	b := box{filepath.Join(dir, "bin"), filepath.Join(dir, "work")}
 	for _, d := range []string{b.bin, b.work} {
-		must.Succeed(t, os.Mkdir(d, 0o755))
+		assert.Must(t, os.Mkdir(d, 0o755))
 	}
-	self, err := os.Executable()
-	must.Succeed(t, err)
+	self := assert.Get(os.Executable()).Must(t)
 	names := []string{"sh", "test", "[", "printf", "echo", "kill", "pwd", "toolbox"}
 	for name := range toolbox.Applets() {
 		names = append(names, name)
 	}
 	for _, name := range names {
-		must.Succeed(t, os.Symlink(self, filepath.Join(b.bin, name)))
+		assert.Must(t, os.Symlink(self, filepath.Join(b.bin, name)))
 	}
 	return b
 }
@@ -64,9 +61,7 @@ func (b box) run(t *testing.T, stdin string, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	err := cmd.Run()
-	if cmd.ProcessState == nil {
-		t.Fatalf("%q: %v", args, err)
-	}
+	assert.Require(t, cmd.ProcessState != nil, "%q: %v", args, err)
 	if stderr.Len() > 0 {
 		t.Logf("%q: %s", args, stderr.String())
 	}
@@ -75,8 +70,7 @@ func (b box) run(t *testing.T, stdin string, args ...string) outcome {
 
 func TestApplets(t *testing.T) {
 	b := newBox(t)
-	host, err := os.Hostname()
-	must.Succeed(t, err)
+	host := assert.Get(os.Hostname()).Must(t)
 	// In this order: later ones use the files of earlier ones.
 	for _, tt := range []struct {
 		command string // fields; ~ is a blank within one
@@ -142,9 +136,7 @@ func TestApplets(t *testing.T) {
 		for i := range args {
 			args[i] = strings.ReplaceAll(args[i], "~", " ")
 		}
-		if diff := cmp.Diff(tt.want, b.run(t, tt.stdin, args...)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.command, diff)
-		}
+		assert.Deep(t, tt.command, tt.want, b.run(t, tt.stdin, args...))
 	}
 }
 
@@ -152,8 +144,6 @@ func TestListNamesEveryApplet(t *testing.T) {
 	b := newBox(t)
 	listed := strings.Fields(b.run(t, "", "toolbox", "--list").Stdout)
 	for _, name := range []string{"sh", "sleep", "[", "ls"} {
-		if !strings.Contains(" "+strings.Join(listed, " ")+" ", " "+name+" ") {
-			t.Errorf("%q is not in %q", name, listed)
-		}
+		assert.True(t, strings.Contains(" "+strings.Join(listed, " ")+" ", " "+name+" "), "%q is not in %q", name, listed)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 func TestShell(t *testing.T) {
@@ -70,8 +72,6 @@ func TestShellReadsScripts(t *testing.T) {
 		{"no such option", "", []string{"sh", "-q"}, outcome{"", 2}},
 		{"-c alone", "", []string{"sh", "-c"}, outcome{"", 2}},
 	} {
-		if diff := cmp.Diff(tt.want, b.run(t, tt.stdin, tt.args...)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		assert.Deep(t, tt.name, tt.want, b.run(t, tt.stdin, tt.args...))
 	}
 }

@@ -7,16 +7,15 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // started runs a command until it has printed its first line, and so has its
 // signal handlers.
 func started(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	out, err := cmd.StdoutPipe()
-	must.Succeed(t, err)
-	must.Succeed(t, cmd.Start())
+	out := assert.Get(cmd.StdoutPipe()).Must(t)
+	assert.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatalf("%q ended before it was ready: %v", cmd.Args, err)
@@ -41,28 +40,23 @@ func TestEndingSignals(t *testing.T) {
 	} {
 		cmd := b.command(append([]string{"eat-memory", "1Ki"}, strings.Fields(tt.options)...)...)
 		started(t, cmd)
-		must.Succeed(t, cmd.Process.Signal(tt.signal))
+		assert.Must(t, cmd.Process.Signal(tt.signal))
 		_ = cmd.Wait()
-		if got := cmd.ProcessState.ExitCode(); got != tt.want {
-			t.Errorf("%q, %v: exit code %d, want %d", tt.options, tt.signal, got, tt.want)
-		}
+		assert.Equal(t, tt.want, cmd.ProcessState.ExitCode(), "%q, %v: exit code", tt.options, tt.signal)
 	}
 }
 
 func TestIgnoreTerm(t *testing.T) {
 	b := newBox(t)
 	cmd := b.command("eat-memory", "1Ki", "--ignore-term")
-	diagnostics, err := cmd.StderrPipe()
-	must.Succeed(t, err)
+	diagnostics := assert.Get(cmd.StderrPipe()).Must(t)
 	started(t, cmd)
-	must.Succeed(t, cmd.Process.Signal(syscall.SIGTERM))
+	assert.Must(t, cmd.Process.Signal(syscall.SIGTERM))
 	line, err := bufio.NewReader(diagnostics).ReadString('\n')
 	if want := "eat-memory: terminated ignored\n"; err != nil || line != want {
 		t.Errorf("%q, %v; want %q", line, err, want)
 	}
-	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
-		t.Errorf("it is gone: %v", err)
-	}
+	assert.NoError(t, cmd.Process.Signal(syscall.Signal(0)), "it is gone")
 }
 
 // asInit runs a command as process 1 of a PID namespace with its own /proc.

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // Children are reaped when no process is being made; others begin after it.
@@ -22,9 +24,7 @@ func TestChildrenWait(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		made()
 		synctest.Wait()
-		if reaped != 3*time.Second || second != 3*time.Second {
-			t.Errorf("reaped after %v, the second was made after %v; want 3s", reaped, second)
-		}
+		assert.True(t, reaped == 3*time.Second && second == 3*time.Second, "reaped after %v, the second was made after %v; want 3s", reaped, second)
 	})
 }
 
@@ -41,9 +41,7 @@ func TestOthersBeginWhileChildrenWait(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		other()
 		synctest.Wait()
-		if reaped != 100*time.Millisecond {
-			t.Errorf("reaped after %v, want 100ms", reaped)
-		}
+		assert.True(t, reaped == 100*time.Millisecond, "reaped after %v, want 100ms", reaped)
 	})
 }
 
@@ -53,9 +51,7 @@ func TestChildrenDoNotWaitForEver(t *testing.T) {
 		r, begun := &Reaper{}, time.Now()
 		made := r.Making()
 		r.alone(t.Context(), time.Second, time.Minute, func() {
-			if took := time.Since(begun); took != time.Minute+time.Second {
-				t.Errorf("reaped after %v", took)
-			}
+			assert.Equal(t, time.Minute+time.Second, time.Since(begun), "reaped after")
 		})
 		made()
 		r.Making()()

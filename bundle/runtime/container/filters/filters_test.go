@@ -17,7 +17,7 @@ import (
 	libseccomp "github.com/seccomp/libseccomp-golang"
 	"golang.org/x/sys/unix"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // This program is what becomes a container's process, too: it has its filter loaded, and says what getppid answers.
@@ -47,80 +47,60 @@ func refusing(calls ...string) *configs.Seccomp {
 func newBundle(t *testing.T) string {
 	t.Helper()
 	bundle := t.TempDir()
-	must.Succeed(t, os.Mkdir(filepath.Join(bundle, "rootfs"), 0o755))
+	assert.Must(t, os.Mkdir(filepath.Join(bundle, "rootfs"), 0o755))
 	return bundle
 }
 
 // begin begins a process as runc's library does, and returns what it says.
 func begin(t *testing.T, bundle, action string) string {
 	t.Helper()
-	own, err := os.Executable()
-	must.Succeed(t, err)
+	own := assert.Get(os.Executable()).Must(t)
 	cmd := exec.Command(own, action)
 	cmd.Dir = filepath.Join(bundle, "rootfs")
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	assert.Require(t, err == nil, "%v: %s", err, out)
 	return strings.TrimSpace(string(out))
 }
 
 func provided(t *testing.T, bundle string) []byte {
 	t.Helper()
-	filter, err := os.ReadFile(filepath.Join(bundle, fileName))
-	must.Succeed(t, err)
-	return filter
+	return assert.Get(os.ReadFile(filepath.Join(bundle, fileName))).Must(t)
 }
 
 // What is provided is what libseccomp makes of the profile, and nothing is loaded into the process that has it made.
 func TestFilterIsLibseccomps(t *testing.T) {
 	bundle := newBundle(t)
-	must.Succeed(t, Cache(filepath.Join(bundle, "filters")).Provide(bundle, refusing("getppid", "personality")))
+	assert.Must(t, Cache(filepath.Join(bundle, "filters")).Provide(bundle, refusing("getppid", "personality")))
 	filter, err := libseccomp.NewFilter(libseccomp.ActAllow)
-	must.Succeed(t, err)
+	assert.Must(t, err)
 	for _, name := range []string{"getppid", "personality"} {
 		call, err := libseccomp.GetSyscallFromName(name)
-		must.Succeed(t, err)
-		must.Succeed(t, filter.AddRule(call, libseccomp.ActErrno.SetReturnCode(int16(unix.ENOTTY))))
+		assert.Must(t, err)
+		assert.Must(t, filter.AddRule(call, libseccomp.ActErrno.SetReturnCode(int16(unix.ENOTTY))))
 	}
-	file, err := os.Create(filepath.Join(bundle, "want"))
-	must.Succeed(t, err)
-	must.Succeed(t, filter.ExportBPF(file), file.Close())
+	file := assert.Get(os.Create(filepath.Join(bundle, "want"))).Must(t)
+	assert.Must(t, filter.ExportBPF(file), file.Close())
 	want, err := os.ReadFile(file.Name())
-	if err != nil || len(want) == 0 {
-		t.Fatalf("%d bytes, %v", len(want), err)
-	}
-	if !bytes.Equal(provided(t, bundle), want) {
-		t.Error("the filter is another one than libseccomp makes")
-	}
+	assert.Require(t, err == nil && len(want) != 0, "%d bytes, %v", len(want), err)
+	assert.True(t, bytes.Equal(provided(t, bundle), want), "the filter is another one than libseccomp makes")
 	status, err := os.ReadFile("/proc/thread-self/status")
-	if err != nil || !strings.Contains(string(status), "\nSeccomp:\t0\n") {
-		t.Errorf("this process is confined (%v)", err)
-	}
+	assert.True(t, err == nil && strings.Contains(string(status), "\nSeccomp:\t0\n"), "this process is confined (%v)", err)
 }
 
 // The process takes the filter that lies in its bundle, and has it made if there is none.
 func TestProcessTakesTheFilter(t *testing.T) {
 	notTTY, allowed := fmt.Sprint(int(unix.ENOTTY)), "0"
 	bundle := newBundle(t)
-	if got := begin(t, bundle, "init"); got != notTTY {
-		t.Errorf("without a filter in the bundle: %s", got)
-	}
+	assert.Equal(t, notTTY, begin(t, bundle, "init"), "without a filter in the bundle")
 	cache := Cache(filepath.Join(bundle, "filters"))
-	must.Succeed(t, cache.Provide(bundle, refusing("getppid")))
-	if got := begin(t, bundle, "init"); got != notTTY {
-		t.Errorf("with its filter: %s", got)
-	}
+	assert.Must(t, cache.Provide(bundle, refusing("getppid")))
+	assert.Equal(t, notTTY, begin(t, bundle, "init"), "with its filter")
 	if err := cache.Provide(bundle, refusing("personality")); err != nil { // shows whose filter it is
 		t.Fatal(err)
 	}
-	if got := begin(t, bundle, "init"); got != allowed {
-		t.Errorf("with another filter: %s", got)
-	}
-	must.Succeed(t, os.Truncate(filepath.Join(bundle, fileName), 12))
-	if got := begin(t, bundle, "init"); got != notTTY {
-		t.Errorf("with a damaged filter: %s", got)
-	}
+	assert.Equal(t, allowed, begin(t, bundle, "init"), "with another filter")
+	assert.Must(t, os.Truncate(filepath.Join(bundle, fileName), 12))
+	assert.Equal(t, notTTY, begin(t, bundle, "init"), "with a damaged filter")
 }
 
 // A filter is made once for each profile, and again if what was kept is damaged.
@@ -130,20 +110,18 @@ func TestFilterIsMadeOnce(t *testing.T) {
 	kept := func() string {
 		t.Helper()
 		files, err := os.ReadDir(string(cache))
-		if err != nil || len(files) != 1 {
-			t.Fatalf("%d filters are kept, %v", len(files), err)
-		}
+		assert.Require(t, err == nil && len(files) == 1, "%d filters are kept, %v", len(files), err)
 		return filepath.Join(string(cache), files[0].Name())
 	}
 	for range 2 {
-		must.Succeed(t, cache.Provide(bundle, refusing("getppid")))
+		assert.Must(t, cache.Provide(bundle, refusing("getppid")))
 	}
 	filter, other := provided(t, bundle), []byte("12345678")
-	must.Succeed(t, cache.keep(kept(), other))
+	assert.Must(t, cache.keep(kept(), other))
 	if err := cache.Provide(bundle, refusing("getppid")); err != nil || !bytes.Equal(provided(t, bundle), other) {
 		t.Errorf("what is kept is not provided (%v)", err)
 	}
-	must.Succeed(t, os.Truncate(kept(), 39))
+	assert.Must(t, os.Truncate(kept(), 39))
 	if err := cache.Provide(bundle, refusing("getppid")); err != nil || !bytes.Equal(provided(t, bundle), filter) {
 		t.Errorf("a damaged filter is provided (%v)", err)
 	}
@@ -153,14 +131,10 @@ func TestFilterIsMadeOnce(t *testing.T) {
 func TestNoFilter(t *testing.T) {
 	bundle := newBundle(t)
 	cache := Cache(filepath.Join(bundle, "filters"))
-	if err := cache.Provide(bundle, nil); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, cache.Provide(bundle, nil))
 	wrong := refusing("getppid")
 	wrong.Architectures = []string{"pdp11"}
-	if err := cache.Provide(bundle, wrong); err == nil {
-		t.Error("a filter was made for a machine that libseccomp doesn't know")
-	}
+	assert.Fails(t, cache.Provide(bundle, wrong), "a filter was made for a machine that libseccomp doesn't know")
 	if _, err := os.Stat(filepath.Join(bundle, fileName)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("there is a filter (%v)", err)
 	}
@@ -170,7 +144,7 @@ func TestNoFilter(t *testing.T) {
 func TestFewFiltersAreKept(t *testing.T) {
 	cache := Cache(filepath.Join(t.TempDir(), "filters"))
 	for n := range 2*most + 1 {
-		must.Succeed(t, cache.keep(filepath.Join(string(cache), fmt.Sprint(n)), []byte("12345678")))
+		assert.Must(t, cache.keep(filepath.Join(string(cache), fmt.Sprint(n)), []byte("12345678")))
 	}
 	if files, err := os.ReadDir(string(cache)); err != nil || len(files) != 1 {
 		t.Errorf("%d filters are kept, %v", len(files), err)

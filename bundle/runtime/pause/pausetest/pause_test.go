@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // build compiles pause as bundle/build does.
@@ -30,21 +30,13 @@ func build(t *testing.T) string {
 
 func TestProgramIsSmallAndNeedsNothing(t *testing.T) {
 	program := build(t)
-	info, err := os.Stat(program)
-	must.Succeed(t, err)
-	if info.Size() > 8<<10 {
-		t.Errorf("%d bytes, want a few KB", info.Size())
-	}
-	file, err := elf.Open(program)
-	must.Succeed(t, err)
+	info := assert.Get(os.Stat(program)).Must(t)
+	assert.True(t, info.Size() <= 8<<10, "%d bytes, want a few KB", info.Size())
+	file := assert.Get(elf.Open(program)).Must(t)
 	defer file.Close()
 	for _, part := range file.Progs {
-		if part.Type == elf.PT_INTERP || part.Type == elf.PT_DYNAMIC {
-			t.Errorf("it has %v: not static", part.Type)
-		}
-		if part.Type == elf.PT_GNU_STACK && part.Flags&elf.PF_X != 0 {
-			t.Error("its stack is executable")
-		}
+		assert.True(t, part.Type != elf.PT_INTERP && part.Type != elf.PT_DYNAMIC, "it has %v: not static", part.Type)
+		assert.True(t, part.Type != elf.PT_GNU_STACK || part.Flags&elf.PF_X == 0, "its stack is executable")
 	}
 }
 
@@ -53,8 +45,7 @@ func waits(t *testing.T, pid int) {
 	t.Helper()
 	want := strconv.Itoa(syscall.SYS_RT_SIGTIMEDWAIT) + " "
 	for {
-		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", pid))
-		must.Succeed(t, err)
+		call := assert.Get(os.ReadFile(fmt.Sprintf("/proc/%d/syscall", pid))).Must(t)
 		if strings.HasPrefix(string(call), want) {
 			return
 		}
@@ -66,9 +57,9 @@ func TestSignalsEndProcess1(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		cmd := exec.Command(program)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
-		must.Succeed(t, cmd.Start())
+		assert.Must(t, cmd.Start())
 		waits(t, cmd.Process.Pid)
-		must.Succeed(t, cmd.Process.Signal(signal))
+		assert.Must(t, cmd.Process.Signal(signal))
 		_ = cmd.Wait()
 		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Exited() || status.ExitStatus() != 0 {
 			t.Errorf("%v: %v, want exit status 0", signal, cmd.ProcessState)
@@ -82,13 +73,12 @@ func TestReapsOrphans(t *testing.T) {
 	program := build(t)
 	cmd := exec.Command("/bin/sh", "-c", "/bin/true & exec "+program)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
-	must.Succeed(t, cmd.Start())
+	assert.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	waits(t, cmd.Process.Pid)
 	children := fmt.Sprintf("/proc/%d/task/%[1]d/children", cmd.Process.Pid)
 	for {
-		left, err := os.ReadFile(children)
-		must.Succeed(t, err)
+		left := assert.Get(os.ReadFile(children)).Must(t)
 		if len(left) == 0 {
 			return
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/containerd/containerd/v2/pkg/sys/reaper"
 	"golang.org/x/sys/unix"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // FuzzOrders gives the program, which runs as root, whatever bytes for its orders. It has no file of a
@@ -18,9 +18,7 @@ import (
 // from others than its child, they are not the machine's.
 func FuzzOrders(f *testing.F) {
 	encoded := func(o order) []byte {
-		text, err := binary.Append(nil, binary.NativeEndian, o)
-		must.Succeed(f, err)
-		return text
+		return assert.Get(binary.Append(nil, binary.NativeEndian, o)).Must(f)
 	}
 	for _, o := range []order{
 		{Made: unix.CLONE_NEWNS | unix.CLONE_NEWPID, UID: 1, GID: 1},
@@ -59,21 +57,17 @@ func obeyed(o order) bool {
 // answerTo returns what the program says of orders. It and its child have ended then.
 func answerTo(t *testing.T, orders []byte) (a answer) {
 	t.Helper()
-	executable, err := sealed(program)
-	must.Succeed(t, err)
+	executable := assert.Get(sealed(program)).Must(t)
 	defer executable.Close()
 	h := &Holder{exits: reaper.Default.Subscribe()}
 	defer reaper.Default.Unsubscribe(h.exits)
-	cmd, err := h.command(executable, nil, nil)
-	must.Succeed(t, err)
+	cmd := assert.Get(h.command(executable, nil, nil)).Must(t)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
 	start(t, cmd)
 	_, _ = h.orders.Write(orders) // it may have ended
 	_ = h.orders.Close()
 	answers := &bytes.Buffer{}
-	if _, err := answers.ReadFrom(h.answers); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(answers.ReadFrom(h.answers)))
 	_ = h.answers.Close()
 	_ = binary.Read(answers, binary.NativeEndian, &a) // it need not answer
 	return a
@@ -81,8 +75,7 @@ func answerTo(t *testing.T, orders []byte) (a answer) {
 
 func start(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	ended, err := reaper.Default.Start(cmd)
-	must.Succeed(t, err)
+	ended := assert.Get(reaper.Default.Start(cmd)).Must(t)
 	t.Cleanup(func() { _, _ = reaper.Default.Wait(cmd, ended) })
 	for _, file := range cmd.ExtraFiles[:2] {
 		_ = file.Close()

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // podSpec is the spec of a sandbox as containerd makes it.
@@ -39,9 +41,7 @@ func TestPlan(t *testing.T) {
 		CgroupPath: "/pods/a", CPUShares: 2,
 		sysctls: everyPods[:1],
 	}
-	if !fits || !cmp.Equal(got, want, cmp.AllowUnexported(Plan{}, sysctl{})) {
-		t.Errorf("fits: %v\n%s", fits, cmp.Diff(want, got, cmp.AllowUnexported(Plan{}, sysctl{})))
-	}
+	assert.True(t, fits && cmp.Equal(got, want, cmp.AllowUnexported(Plan{}, sysctl{})), "fits: %v\n%s", fits, cmp.Diff(want, got, cmp.AllowUnexported(Plan{}, sysctl{})))
 }
 
 // Whatever else a spec asks for is the runtime's business.

@@ -15,7 +15,7 @@ import (
 	"github.com/containerd/containerd/v2/pkg/sys/reaper"
 	"golang.org/x/sys/unix"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 )
 
 // alone is a plan with all namespaces that need none that is there already.
@@ -31,29 +31,25 @@ func noCgroup(int) error { return nil }
 // launch runs a sandbox's process until the test ends.
 func launch(t *testing.T, p Plan) (pid int) {
 	t.Helper()
-	h, err := Begin(program, p, noCgroup)
-	must.Succeed(t, err)
+	h := assert.Get(Begin(program, p, noCgroup)).Must(t)
 	t.Cleanup(func() {
 		h.Close()
 		_ = unix.Kill(h.PID, unix.SIGKILL)
 		h.Exited()
 	})
-	must.Succeed(t, h.Finish())
+	assert.Must(t, h.Finish())
 	return h.PID
 }
 
 func namespace(t *testing.T, pid any, kind string) string {
 	t.Helper()
-	link, err := os.Readlink(fmt.Sprintf("/proc/%v/ns/%s", pid, kind))
-	must.Succeed(t, err)
-	return link
+	return assert.Get(os.Readlink(fmt.Sprintf("/proc/%v/ns/%s", pid, kind))).Must(t)
 }
 
 // status is one line of a process's status.
 func status(t *testing.T, pid int, key string) string {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	must.Succeed(t, err)
+	text := assert.Get(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))).Must(t)
 	for line := range strings.Lines(string(text)) {
 		if value, is := strings.CutPrefix(line, key+":"); is {
 			return strings.Join(strings.Fields(value), " ")
@@ -66,21 +62,15 @@ func status(t *testing.T, pid int, key string) string {
 func TestProcessHoldsItsNamespaces(t *testing.T) {
 	pid := launch(t, alone())
 	for _, kind := range []string{"mnt", "ipc", "uts", "pid"} {
-		if namespace(t, pid, kind) == namespace(t, "self", kind) {
-			t.Errorf("%s: that of the machine", kind)
-		}
+		assert.True(t, namespace(t, pid, kind) != namespace(t, "self", kind), "%s: that of the machine", kind)
 	}
 	for _, kind := range []string{"net", "user"} {
-		if namespace(t, pid, kind) != namespace(t, "self", kind) {
-			t.Errorf("%s: not that of the machine", kind)
-		}
+		assert.True(t, namespace(t, pid, kind) == namespace(t, "self", kind), "%s: not that of the machine", kind)
 	}
 	if got := status(t, pid, "NSpid"); !strings.HasSuffix(got, " 1") {
 		t.Errorf("it is not process 1 of its PID namespace: %q", got)
 	}
-	if got := inside(t, pid, "uts", hostname); got != "a-pod" {
-		t.Errorf("hostname %q", got)
-	}
+	assert.Equal(t, "a-pod", inside(t, pid, "uts", hostname), "hostname")
 }
 
 func hostname() (string, error) { return os.Hostname() }
@@ -92,8 +82,7 @@ func among(t *testing.T) int {
 	cmd := exec.Command("sleep", "infinity")
 	ids := []syscall.SysProcIDMap{{HostID: 100000, Size: 65536}}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids, GidMappingsEnableSetgroups: true}
-	ended, err := reaper.Default.Start(cmd)
-	must.Succeed(t, err)
+	ended := assert.Get(reaper.Default.Start(cmd)).Must(t)
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _, _ = reaper.Default.Wait(cmd, ended) })
 	return cmd.Process.Pid
 }
@@ -114,16 +103,12 @@ func TestProcessJoinsNamespaces(t *testing.T) {
 			text, err := os.ReadFile(s.path)
 			return strings.Join(strings.Fields(string(text)), " "), err
 		})
-		if got != s.value {
-			t.Errorf("%s is %q", s.path, got)
-		}
+		assert.True(t, got == s.value, "%s is %q", s.path, got)
 	}
 	if got, want := status(t, pid, "Uid"), "165535 165535 165535 165535"; got != want {
 		t.Errorf("its users are %q, want %q", got, want)
 	}
-	if got := inside(t, pid, "uts", hostname); got != "a-pod" {
-		t.Errorf("hostname %q", got)
-	}
+	assert.Equal(t, "a-pod", inside(t, pid, "uts", hostname), "hostname")
 }
 
 // inside asks in one of the namespaces of a process.
@@ -163,22 +148,16 @@ func TestProcessHasNothingOfTheMachine(t *testing.T) {
 		"CapEff": "0000000000000000", "CapPrm": "0000000000000000", "CapBnd": "0000000000000000", "CapAmb": "0000000000000000",
 		"NoNewPrivs": "1", "Seccomp": "2", "Name": "pause",
 	} {
-		if got := status(t, pid, key); got != want {
-			t.Errorf("%s: %q, want %q", key, got, want)
-		}
+		assert.Equal(t, want, status(t, pid, key), "%s", key)
 	}
 	root, err := os.ReadDir(fmt.Sprintf("/proc/%d/root", pid))
-	if err != nil || len(root) > 0 {
-		t.Errorf("it sees files: %v, %v", root, err)
-	}
+	assert.True(t, err == nil && len(root) == 0, "it sees files: %v, %v", root, err)
 	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mounts", pid))
 	if err != nil || strings.Count(string(mounts), "\n") != 1 || !strings.Contains(string(mounts), " ro,") {
 		t.Errorf("it has mounts but for one that is read-only: %v\n%s", err, mounts)
 	}
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	if err != nil || len(files) > 0 {
-		t.Errorf("it has open files: %v, %v", files, err)
-	}
+	assert.True(t, err == nil && len(files) == 0, "it has open files: %v, %v", files, err)
 	executable := fmt.Sprintf("/proc/%d/exe", pid)
 	file, err := os.OpenFile(executable, os.O_WRONLY, 0)
 	if err == nil {
@@ -192,11 +171,10 @@ func TestProcessHasNothingOfTheMachine(t *testing.T) {
 
 func TestProcessEndsOnSignals(t *testing.T) {
 	for signal, code := range map[unix.Signal]int{unix.SIGTERM: 0, unix.SIGINT: 0, unix.SIGKILL: 137} {
-		h, err := Begin(program, alone(), noCgroup)
-		must.Succeed(t, err)
+		h := assert.Get(Begin(program, alone(), noCgroup)).Must(t)
 		defer h.Close()
-		must.Succeed(t, h.Finish())
-		must.Succeed(t, unix.Kill(h.PID, signal))
+		assert.Must(t, h.Finish())
+		assert.Must(t, unix.Kill(h.PID, signal))
 		if exit := h.Exited(); exit.Status != code {
 			t.Errorf("%v: it ended with %d, want %d", signal, exit.Status, code)
 		}
@@ -205,8 +183,7 @@ func TestProcessEndsOnSignals(t *testing.T) {
 
 // A shim that dies before it has written down which process it has made leaves none.
 func TestProcessEndsWithAShimThatHasNotNotedIt(t *testing.T) {
-	h, err := Begin(program, alone(), noCgroup)
-	must.Succeed(t, err)
+	h := assert.Get(Begin(program, alone(), noCgroup)).Must(t)
 	h.Close() // as the end of the shim does
 	if exit := h.Exited(); exit.Status != 1 {
 		t.Errorf("it ended with %d, want 1", exit.Status)
@@ -222,7 +199,7 @@ func TestAStepThatFailsIsNamed(t *testing.T) {
 	}
 	wrong = alone()
 	wrong.user = filepath.Join(t.TempDir(), "no-namespace")
-	must.Succeed(t, os.WriteFile(wrong.user, nil, 0o600))
+	assert.Must(t, os.WriteFile(wrong.user, nil, 0o600))
 	if _, err := Begin(program, wrong, noCgroup); !errors.Is(err, unix.EINVAL) || !strings.Contains(err.Error(), "join the user namespace") {
 		t.Errorf("%v", err)
 	}
@@ -240,8 +217,7 @@ func TestAStepThatFailsIsNamed(t *testing.T) {
 
 func finishFails(t *testing.T, p Plan, want error, text string) {
 	t.Helper()
-	h, err := Begin(program, p, noCgroup)
-	must.Succeed(t, err)
+	h := assert.Get(Begin(program, p, noCgroup)).Must(t)
 	if err := h.Finish(); !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
 		t.Errorf("%v", err)
 	}
@@ -251,11 +227,10 @@ func finishFails(t *testing.T, p Plan, want error, text string) {
 
 // A hostname is taken for nothing else, whatever it has.
 func TestHostnameIsNothingElse(t *testing.T) {
-	folder, err := os.MkdirTemp("", "c") // short enough for a hostname
-	must.Succeed(t, err)
+	folder := assert.Get(os.MkdirTemp("", "c")).Must(t) // short enough for a hostname
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	canary := filepath.Join(folder, "c")
-	must.Succeed(t, os.WriteFile(canary, []byte("as before"), 0o600))
+	assert.Must(t, os.WriteFile(canary, []byte("as before"), 0o600))
 	p := alone()
 	p.hostname = "a\x00" + canary + "\x00changed"
 	pid := launch(t, p)

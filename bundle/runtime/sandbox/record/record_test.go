@@ -11,40 +11,31 @@ import (
 	"github.com/opencontainers/cgroups/manager"
 	"golang.org/x/sys/unix"
 
-	"github.com/lifepod/lifepod/bundle/runtime/internal/must"
+	"github.com/lifepod/lifepod/bundle/runtime/internal/assert"
 	"github.com/lifepod/lifepod/bundle/runtime/sandbox/holder"
 )
 
 // A process whose shim has been killed is nobody's child who would tell of its end.
 func TestRemove(t *testing.T) {
 	bundle := t.TempDir()
-	cgroup, err := NewCgroup(holder.Plan{CgroupPath: "/" + filepath.Base(bundle) + t.Name(), CPUShares: 2}, false)
-	must.Succeed(t, err)
+	cgroup := assert.Get(NewCgroup(holder.Plan{CgroupPath: "/" + filepath.Base(bundle) + t.Name(), CPUShares: 2}, false)).Must(t)
 	cmd := exec.Command("sleep", "infinity")
-	must.Succeed(t, cmd.Start())
+	assert.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); _ = cgroup.Remove() })
-	must.Succeed(t, cgroup.Enter(cmd.Process.Pid))
-	written, err := Of(cmd.Process.Pid, cgroup)
-	must.Succeed(t, err)
-	must.Succeed(t, written.Write(bundle))
+	assert.Must(t, cgroup.Enter(cmd.Process.Pid))
+	written := assert.Get(Of(cmd.Process.Pid, cgroup)).Must(t)
+	assert.Must(t, written.Write(bundle))
 	another := written
 	another.Start++ // the PID is another's by now
-	must.Succeed(t, another.end(t.Context()))
+	assert.Must(t, another.end(t.Context()))
 	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Fatalf("another's process was ended: %v", err)
 	}
-	r, err := Read(bundle)
-	must.Succeed(t, err)
-	must.Succeed(t, r.Remove(t.Context()))
-	if err := cmd.Wait(); err == nil {
-		t.Error("the process has ended by itself")
-	}
-	if cgroup.manager.Exists() {
-		t.Error("the cgroup is still there")
-	}
-	if err := r.Remove(t.Context()); err != nil {
-		t.Errorf("once more: %v", err)
-	}
+	r := assert.Get(Read(bundle)).Must(t)
+	assert.Must(t, r.Remove(t.Context()))
+	assert.Fails(t, cmd.Wait(), "the process has ended by itself")
+	assert.True(t, !cgroup.manager.Exists(), "the cgroup is still there")
+	assert.NoError(t, r.Remove(t.Context()), "once more")
 }
 
 func TestNoRecord(t *testing.T) {
@@ -57,12 +48,11 @@ func TestNoRecord(t *testing.T) {
 func TestExplainNamesTheMemoryLimit(t *testing.T) {
 	pod := "/" + filepath.Base(t.TempDir()) + t.Name()
 	resources := &cgroups.Resources{Memory: 4 << 20, SkipDevices: true}
-	limited, err := manager.New(&cgroups.Cgroup{Path: pod, Resources: resources})
-	must.Succeed(t, err)
+	limited := assert.Get(manager.New(&cgroups.Cgroup{Path: pod, Resources: resources})).Must(t)
 	t.Cleanup(func() { _ = limited.Destroy() })
-	must.Succeed(t, limited.Apply(-1), limited.Set(resources))
+	assert.Must(t, limited.Apply(-1), limited.Set(resources))
 	cgroup, err := NewCgroup(holder.Plan{CgroupPath: pod + "/a"}, false)
-	must.Succeed(t, err)
+	assert.Must(t, err)
 	const limit = " (memory limit too low? It is 4194304 bytes, in whole pages)"
 	explained := func(err error, want string) {
 		t.Helper()
@@ -72,15 +62,12 @@ func TestExplainNamesTheMemoryLimit(t *testing.T) {
 	}
 	explained(unix.ENOMEM, "cannot allocate memory"+limit) // there is no cgroup yet
 	cmd := exec.Command("sh", "-c", "read go; exec dd if=/dev/zero of=/dev/null bs=64M count=1")
-	input, err := cmd.StdinPipe()
-	must.Succeed(t, err)
-	must.Succeed(t, cmd.Start())
+	input := assert.Get(cmd.StdinPipe()).Must(t)
+	assert.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = cgroup.Remove() })
-	must.Succeed(t, cgroup.Enter(cmd.Process.Pid))
+	assert.Must(t, cgroup.Enter(cmd.Process.Pid))
 	explained(unix.EPERM, "operation not permitted")
-	if _, err := input.Write([]byte("go\n")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, assert.ErrorOf(input.Write([]byte("go\n"))))
 	_ = cmd.Wait()
 	explained(holder.ErrEnded, "its process has ended: OOM-killed"+limit)
 }
