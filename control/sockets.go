@@ -21,8 +21,8 @@ const suffix = ".sock"
 func Folder(runDir string) string { return filepath.Join(runDir, "pods") }
 
 // listenAttempts is how often the folder is made anew when the last pod of
-// another lifepod has taken it away.
-const listenAttempts = 20
+// another lifepod has taken it away. Many may come and go at the same time, and an attempt takes microseconds.
+const listenAttempts = 1000
 
 // listen makes a pod's socket. It gets its name only when it answers, so a socket that
 // does not answer belongs to a dead process.
