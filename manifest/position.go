@@ -63,12 +63,12 @@ func steps(path string) []string {
 // descend gives the node of one step and the node whose line tells where it begins.
 func descend(node *yaml.Node, step string) (key, value *yaml.Node) {
 	node = aliased(node)
-	switch {
-	case node.Kind == yaml.SequenceNode:
+	switch node.Kind {
+	case yaml.SequenceNode:
 		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(node.Content) {
 			return node.Content[i], node.Content[i]
 		}
-	case node.Kind == yaml.MappingNode:
+	case yaml.MappingNode:
 		for i := len(node.Content) - 2; i >= 0; i -= 2 {
 			if node.Content[i].Value == step {
 				return node.Content[i], node.Content[i+1]

@@ -119,7 +119,7 @@ func TestCommandLeavesNothing(t *testing.T) {
 	assert.ErrorIs(t, ErrTimedOut, run(200*time.Millisecond, "sleep 99; true"), "the second of two")
 	r.await(t, 5)
 	cancel()
-	<-beside
+	<-beside //nolint:errcheck // it was given up
 }
 
 // TestSessionLeavesNothing: of a command whose client goes nothing is left, whatever it has become; of one that has ended

@@ -45,8 +45,8 @@ func (r *Runner) Begin(ctx context.Context, containerID string, args []string) (
 	c := &running{Command: Command{ContainerID: containerID, Args: args}, began: ticksNow()}
 	s := &Session{runner: r, command: c, over: make(chan struct{})}
 	if s.view, err = r.view(ctx, c); err != nil {
-		leave() // its process can't be seen
-		return s, nil
+		leave()
+		return s, nil //nolint:nilerr // its process can't be seen, and it runs all the same
 	}
 	s.view.look()
 	for _, p := range s.view.recent {
@@ -149,7 +149,7 @@ func (s *Session) End() error {
 func End(containerID string, first, pid int) error {
 	process, err := pidfd.Find(pid)
 	if err != nil {
-		return nil // it has ended
+		return nil //nolint:nilerr // it has ended
 	}
 	s, err := newProcessView(containerID, first, process.StartTicks)
 	if err != nil {
