@@ -100,9 +100,8 @@ func (l *Live) run() {
 
 // look reads why the pod is as it is, if the user looks at that.
 func (l *Live) look() {
-	l.mu.Lock()
-	wanted := l.view.WantsWhy()
-	l.mu.Unlock()
+	var wanted bool
+	l.Tell(func(v *View) { wanted = v.WantsWhy() })
 	if wanted {
 		e, err := l.config.Explain()
 		l.Tell(func(v *View) { v.Explained(e, err) })
