@@ -83,6 +83,7 @@ func TestPage(t *testing.T) {
 	assert.True(t, !strings.Contains(run.stderr.text(), "a restart was asked for"), "web was restarted without consent")
 	p.Do(chromedp.Click("[data-do=restart]"), chromedp.WaitVisible("#confirm"), chromedp.Click("[data-do=confirmed]"))
 	run.await(run.stderr, `web .*1st restart`)
+	run.await(run.stdout, `request 1$(?s:.*)request 1$`) // of the instance whose log the page shows in the end
 
 	p.Do(chromedp.Click("[data-do=stop]"), chromedp.WaitVisible("#confirm"), chromedp.Click("[data-do=confirmed]"))
 	run.wait()

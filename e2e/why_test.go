@@ -158,7 +158,8 @@ var failures = []struct {
 	},
 }
 
-var clockTime = regexp.MustCompile(`\d\d:\d\d:\d\d`)
+// clockTime has a date, if that is another day's.
+var clockTime = regexp.MustCompile(`(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d`)
 
 // backOff is the sentence of main's back-off after such an exit.
 func backOff(exit string) string {

@@ -20,7 +20,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the commands in docs/guide
 var session = regexp.MustCompile("(?s)```console\n(.*?)```\n")
 
 // variable are times, addresses, parts of names, and counts of nodes and CPUs, which differ from run to run.
-var variable = regexp.MustCompile(`\d+(\.\d+)? ?(ms|m|s)\b|\d\d:\d\d:\d\d|\d+\.\d+\.\d+\.\d+|-[a-z0-9]{5,10}(-[a-z0-9]{5})?\b|` +
+var variable = regexp.MustCompile(`\d+(\.\d+)? ?(ms|m|s)\b|(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d|\d+\.\d+\.\d+\.\d+|-[a-z0-9]{5,10}(-[a-z0-9]{5})?\b|` +
 	`\d+/\d+ nodes|\d+ (Insufficient|Preemption|node)|(used|capacity): \d+|\s+`)
 
 // TestGuide: the commands of the guide that need a cluster print what it shows.
