@@ -48,16 +48,28 @@ func cgroupOf(containerID string, pid int) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the container's cgroup: %w", err)
 	}
-	controllers := []string{"pids", "memory", "cpu", "freezer"}
+	const mounts = "/sys/fs/cgroup"
 	if cgroups.IsCgroup2UnifiedMode() {
-		controllers = []string{""}
+		if path, found := upTo(containerID, paths[""]); found {
+			return filepath.Join(mounts, path), nil
+		}
 	}
-	for _, controller := range controllers {
+	for _, controller := range []string{"pids", "memory", "cpu", "freezer"} { // of version 1
 		if path, found := upTo(containerID, paths[controller]); found {
-			return filepath.Join("/sys/fs/cgroup", controller, path), nil
+			mount, root, err := cgroups.FindCgroupMountpointAndRoot(mounts, controller)
+			if err != nil {
+				return "", fmt.Errorf("find the container's cgroup: %w", err)
+			}
+			return inMount(mount, root, path), nil
 		}
 	}
 	return "", fmt.Errorf("find the container's cgroup: process %d is in none that is named after the container", pid)
+}
+
+// inMount is the folder of a cgroup where no more than those below root are mounted: in a docker container with the machine's cgroup
+// namespace these are its own.
+func inMount(mount, root, cgroup string) string {
+	return filepath.Join(mount, strings.TrimPrefix(cgroup, root))
 }
 
 // upTo is a path up to the part that has the ID in it; false if none has.

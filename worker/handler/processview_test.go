@@ -50,6 +50,13 @@ func TestUpTo(t *testing.T) {
 	assert.True(t, !found, "a container without an ID has a cgroup")
 }
 
+// TestInMount: lifepod may see some cgroups of the machine only.
+func TestInMount(t *testing.T) {
+	const mount = "/sys/fs/cgroup/pids"
+	assert.Equal(t, mount+"/lifepod/abc", inMount(mount, "/", "/lifepod/abc"), "on the machine")
+	assert.Equal(t, mount+"/lifepod/abc", inMount(mount, "/docker/1", "/docker/1/lifepod/abc"), "in a container")
+}
+
 // TestClaim: A-PROBE-13: a command's own, in whatever session, and nothing else.
 func TestClaim(t *testing.T) {
 	s := twoCommands()
