@@ -64,6 +64,14 @@ func StatusOf(pod *v1.Pod, container string) *v1.ContainerStatus {
 	return podlog.StatusOf(pod, container)
 }
 
+// runningContainer is the one that a request names, or the default one, which has to run, and its ID.
+func runningContainer(pod *v1.Pod, r *http.Request) (container, id string, err error) {
+	if container, err = containerOf(pod, r); err == nil {
+		id, err = runningID(pod, container)
+	}
+	return container, id, err
+}
+
 // runningID is the runtime's ID of a container that runs.
 func runningID(pod *v1.Pod, container string) (string, error) {
 	status := StatusOf(pod, container)

@@ -24,11 +24,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 		return badRequest("no command to run")
 	}
 	pod := s.Object.Pod()
-	container, err := containerOf(pod, r)
-	if err != nil {
-		return err
-	}
-	id, err := runningID(pod, container)
+	container, id, err := runningContainer(pod, r)
 	if err != nil {
 		return err
 	}
@@ -60,11 +56,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 // attach joins a container's own streams.
 func (s *Server) attach(w http.ResponseWriter, r *http.Request) error {
 	pod := s.Object.Pod()
-	container, err := containerOf(pod, r)
-	if err != nil {
-		return err
-	}
-	id, err := runningID(pod, container)
+	container, id, err := runningContainer(pod, r)
 	if err != nil {
 		return err
 	}
