@@ -27,7 +27,7 @@ type Config struct {
 	Runtime  runtimeapi.RuntimeServiceClient
 	Commands *handler.Runner // of the pod's worker
 	LogDir   string          // of the pod
-	Services []v1.Service    // those of the same run that select the pod
+	Services []v1.Service    // of the same run, whose selectors match the pod
 	// WithEphemeralContainer and WithResources check and complete a change of the pod's spec,
 	// as an API server does. They return a new pod, with a higher generation if the spec has
 	// changed. Of requested's resources, a quantity that is not given stays as it is.

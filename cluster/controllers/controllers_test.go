@@ -11,7 +11,7 @@ import (
 )
 
 // TestNodeSettings compares the settings of the node lifecycle controller with those of kube-controller-manager without flags. Some
-// of them have no default but that of their flag.
+// settings get their default from their flag alone.
 func TestNodeSettings(t *testing.T) {
 	upstream := assert.Get(kcm.NewKubeControllerManagerOptions()).Must(t)
 	upstream.Flags(app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases())

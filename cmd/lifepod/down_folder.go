@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -92,8 +91,8 @@ func endFolder(ctx context.Context, o downOptions) (string, error) {
 
 // isRoot says whether a folder is one that lifepods have used.
 func isRoot(folder string) bool {
-	for _, name := range []string{"users.lock", "runs", "agents"} {
-		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil {
+	for _, e := range []rootfolder.Entry{rootfolder.UsersLock, rootfolder.Runs, rootfolder.Agents} {
+		if _, err := os.Lstat(e.In(folder)); err == nil {
 			return true
 		}
 	}

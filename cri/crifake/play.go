@@ -13,7 +13,7 @@ import (
 	"github.com/lifepod/lifepod/sim/scenario"
 )
 
-// Scenarios are those of pods.
+// Scenarios says which scenario a pod has, and what is known of images.
 type Scenarios interface {
 	// Of is the scenario of a pod, also with an error: its annotation names none that there is.
 	Of(namespace, name string, annotations map[string]string) (*scenario.Scenario, error)
@@ -58,8 +58,8 @@ func (r *Runtime) played(config *runtimeapi.PodSandboxConfig) *playedPod {
 	return of
 }
 
-// playedProgram is what a new instance does: without a word of the scenario it runs until it is
-// stopped, because a runtime is not told which containers a pod restarts, or runs first; needs mu.
+// playedProgram is what a new instance does. It runs until it is stopped if the scenario does not mention it: a runtime does not know
+// whether it is an init container, or when it would be restarted. Needs mu.
 func (r *Runtime) playedProgram(c *container) program {
 	says := r.played(c.sandbox.config).Of(c.config.GetMetadata().GetName(), int(c.config.GetMetadata().GetAttempt()))
 	switch p := says.Probes; {

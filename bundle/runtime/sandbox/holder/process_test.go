@@ -62,10 +62,10 @@ func status(t *testing.T, pid int, key string) string {
 func TestProcessHoldsItsNamespaces(t *testing.T) {
 	pid := launch(t, alone())
 	for _, kind := range []string{"mnt", "ipc", "uts", "pid"} {
-		assert.True(t, namespace(t, pid, kind) != namespace(t, "self", kind), "%s: that of the machine", kind)
+		assert.True(t, namespace(t, pid, kind) != namespace(t, "self", kind), "its %s namespace is the machine's", kind)
 	}
 	for _, kind := range []string{"net", "user"} {
-		assert.True(t, namespace(t, pid, kind) == namespace(t, "self", kind), "%s: not that of the machine", kind)
+		assert.True(t, namespace(t, pid, kind) == namespace(t, "self", kind), "its %s namespace is not the machine's", kind)
 	}
 	if got := status(t, pid, "NSpid"); !strings.HasSuffix(got, " 1") {
 		t.Errorf("it is not process 1 of its PID namespace: %q", got)
