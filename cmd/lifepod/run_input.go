@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"time"
@@ -24,7 +26,13 @@ func (g *global) attachToRun(command *cobra.Command, name string) (int, error) {
 	if err != nil {
 		return 0, interrupted(ctx, err)
 	}
-	code, err := talk(command, pod)
+	code, err := talk(command, pod, func(l podLogFlags) error {
+		var left *client.UnattendedError
+		if _, err := c.Find(ctx, name, ""); errors.As(err, &left) {
+			return l.showLeft(command, left.Pod)
+		}
+		return nil
+	})
 	ending := context.WithoutCancel(ctx)
 	if stopped := pod.Stop(ending, nil); stopped == nil {
 		_ = pod.Wait(ending) // the session's end is what counts
@@ -32,8 +40,8 @@ func (g *global) attachToRun(command *cobra.Command, name string) (int, error) {
 	return code, interrupted(ctx, err)
 }
 
-// talk has the session, to the end of the container's first instance.
-func talk(command *cobra.Command, pod *client.Pod) (int, error) {
+// talk has the session, to the end of the container's first instance. kept shows a log of the pod when that is gone.
+func talk(command *cobra.Command, pod *client.Pod, kept func(podLogFlags) error) (int, error) {
 	ctx := command.Context()
 	at := slices.IndexFunc(pod.Spec.Containers, func(c v1.Container) bool { return c.Stdin })
 	container := pod.Spec.Containers[at].Name
@@ -65,7 +73,10 @@ func talk(command *cobra.Command, pod *client.Pod) (int, error) {
 	}
 	err = s.join(command, pod, container, state.Running != nil)
 	if !shown.any { // it may have ended before it was joined
-		_ = copyLog(ctx, pod, client.LogOptions{Container: container, Tail: -1}, shown) // which may be gone with the pod
+		l := podLogFlags{options: client.LogOptions{Container: container, Tail: -1}}
+		if copyLog(ctx, pod, l.options, shown) != nil { // the pod, too
+			_ = kept(l) // the session's end is what counts
+		}
 	}
 	select {
 	case e := <-ended:
@@ -75,13 +86,14 @@ func talk(command *cobra.Command, pod *client.Pod) (int, error) {
 	}
 }
 
-// written notes whether anything was.
+// written notes whether anything was, but the end of a line: a terminal gives that by itself, also of a line that it has given before
+// this was joined.
 type written struct {
 	io.Writer
 	any bool
 }
 
 func (w *written) Write(p []byte) (int, error) {
-	w.any = w.any || len(p) > 0
+	w.any = w.any || len(bytes.TrimSpace(p)) > 0
 	return w.Writer.Write(p)
 }
